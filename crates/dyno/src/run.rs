@@ -36,9 +36,12 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
         let sets_time = study.source.place("load.time").is_some();
         resume::as_recorded(&mut trials, &resumed.stored.trials, sets_time)
     });
+    let mut screen = Screen::of_run(&args.output, true);
+    screen.stage("checking the hosts");
     plan::settle(study, &lab, &mut trials, is_settled, &interrupted)?;
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;
+    screen.finish_stage();
     let stored = resumed.iter().flat_map(|resumed| &resumed.stored.trials);
     let (complete, _) = resume::without_partial_starts(stored.cloned().collect(), &trials);
     let complete = complete.iter().map(|trial| trial.setup.planned.number);
@@ -46,7 +49,7 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
     let remains = |trial: &Trial| study.searches() || !complete.contains(&trial.planned.number);
     let remaining = trials.iter_mut().filter(|trial| remains(trial)).collect();
     let _nats = fleet::connect(&lab, remaining, &interrupted)?;
-    let mut results = open(args, resumed, study, &lab, &trials)?;
+    let mut results = open(args, resumed, study, &lab, &trials, screen)?;
     let (planned, compare) = (trials.len(), noise::plan_line(study, &trials));
     if !study.searches() {
         results.set_planned(planned);
@@ -95,8 +98,8 @@ fn open(
     study: &PlannedStudy,
     lab: &Lab,
     trials: &[Trial],
+    screen: Screen,
 ) -> Result<Results, Failure> {
-    let screen = Screen::of_run(&args.output, true);
     let plan = &study.plan;
     let mut places = vec![lab.home()?.root()];
     let planned = plan.trials.iter();

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
 
 /// The directory of the CPUs in sysfs.
 pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
@@ -38,7 +39,7 @@ pub trait Files: Sync {
     fn space(&self, path: &Path) -> io::Result<Space>;
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Space {
     /// Free space for unprivileged users, in bytes.
     pub free_bytes: u64,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -13,9 +13,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::account::Account;
@@ -156,25 +155,6 @@ pub fn poll<T>(limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Optio
             return None;
         }
         sleep(POLL_INTERVAL);
-    }
-}
-
-/// Waits until there is something to read; fails if there is nothing within the limit.
-pub(crate) fn wait_to_read(from: &impl AsFd, limit: Duration) -> io::Result<()> {
-    wait_for(PollFlags::IN, from, limit)
-}
-
-/// Waits until a page can be written without waiting; fails if it cannot within the limit.
-pub(crate) fn wait_to_write(to: &impl AsFd, limit: Duration) -> io::Result<()> {
-    wait_for(PollFlags::OUT, to, limit)
-}
-
-fn wait_for(what: PollFlags, pipe: &impl AsFd, limit: Duration) -> io::Result<()> {
-    let limit = Timespec::try_from(limit).ok();
-    let mut pipe = [PollFd::new(pipe, what)];
-    match retry_on_intr(|| rustix::event::poll(&mut pipe, limit.as_ref()))? {
-        0 => Err(io::ErrorKind::TimedOut.into()),
-        _ => Ok(()),
     }
 }
 

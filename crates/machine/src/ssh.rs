@@ -37,7 +37,7 @@ const OPTIONS: [&str; 13] = [
     "StreamLocalBindUnlink=yes",
 ];
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Destination {
     /// A host, `user@host`, or an alias in ssh's configuration.
     pub host: String,
@@ -63,25 +63,28 @@ impl Destination {
 
     /// The failure of a client with this output.
     pub(crate) fn error(&self, said: &str) -> Failure {
-        let host = &self.host;
+        let config = self.ssh_config.as_ref();
+        let config = config.map(|file| format!("-F {} ", quoted(file)));
+        let (config, host) = (config.unwrap_or_default(), &self.host);
+        let must_work = format!("ssh {config}-o BatchMode=yes {host} true must work");
         let has = |words: &str| said.contains(words);
         let (why, remedy) = if has("HOST IDENTIFICATION HAS CHANGED") {
             (
                 "its host key has changed".to_owned(),
                 format!(
-                    "another machine may answer in its place; if the host was installed anew, remove its old key with ssh-keygen -R, and connect once by hand: ssh {host}"
+                    "another machine may answer in its place; if the host was installed anew, remove its old key with ssh-keygen -R, and connect once by hand: ssh {config}{host}"
                 ),
             )
         } else if has("Host key verification failed") {
             (
                 "its host key is not known".to_owned(),
-                format!("connect once by hand and check the key: ssh {host}"),
+                format!("connect once by hand and check the key: ssh {config}{host}"),
             )
         } else if has("Permission denied") {
             (
                 format!("it accepts none of this user's keys: {}", shown(said)),
                 format!(
-                    "dyno logs in with keys only: install one with ssh-copy-id, or load it into ssh-agent; ssh -o BatchMode=yes {host} true must work"
+                    "dyno logs in with keys only: install one with ssh-copy-id, or load it into ssh-agent; {must_work}"
                 ),
             )
         } else if said.trim().is_empty() {
@@ -90,10 +93,7 @@ impl Destination {
                 "check the network and the host".to_owned(),
             )
         } else {
-            (
-                format!("ssh failed: {}", shown(said)),
-                format!("ssh -o BatchMode=yes {host} true must work"),
-            )
+            (format!("ssh failed: {}", shown(said)), must_work)
         };
         self.unusable(why, remedy)
     }
@@ -198,6 +198,27 @@ mod tests {
         };
         assert!(failed(1).contains("a command failed there: a: Permission"));
         assert!(failed(255).contains("none of this user's keys"));
+    }
+
+    #[test]
+    fn commands_to_try_by_hand_use_the_configuration_of_the_study() {
+        let to = Destination {
+            host: "db1".to_owned(),
+            ssh_config: Some("/my/ssh config".into()),
+        };
+        let changed = "REMOTE HOST IDENTIFICATION HAS CHANGED!";
+        for said in [changed, "Host key verification failed"] {
+            let remedy = to.error(said).remedy.unwrap();
+            assert!(
+                remedy.ends_with(": ssh -F '/my/ssh config' db1"),
+                "{remedy}"
+            );
+        }
+        for said in ["Permission denied", "timed out"] {
+            let remedy = to.error(said).remedy.unwrap();
+            let command = "ssh -F '/my/ssh config' -o BatchMode=yes db1 true must work";
+            assert!(remedy.ends_with(command), "{remedy}");
+        }
     }
 
     #[test]

@@ -91,11 +91,9 @@ impl Tool {
 
     /// Checks that the program is installed.
     pub(crate) fn check(self) -> Result<(), Failure> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let mut dirs = std::env::split_paths(&path);
-        match dirs.any(|dir| dir.join(self.program).is_file()) {
-            true => Ok(()),
-            false => Err(no_volume(
+        match find(self.program) {
+            Some(_) => Ok(()),
+            None => Err(no_volume(
                 format!("the program {} is missing", self.program),
                 format!(
                     "install the package {} (scripts/install-servers.sh storage installs all), and \
@@ -115,11 +113,18 @@ impl Tool {
             true => format!("{program} failed ({})", output.status),
             false => format!("{program}: {words}"),
         };
-        no_volume(
-            why,
-            "run dyno as root (a container also needs CAP_SYS_ADMIN), with a kernel that has this \
-             file system and option; or remove `filesystem`",
-        )
+        let remedy = match why.contains("No space left on device") {
+            // btrfs replaces a device chunk by chunk, and first allocates another chunk of that size.
+            true => {
+                "use a larger device_size or more devices: even where there is room for the data, \
+                     btrfs may need as much unallocated space in addition"
+            }
+            false => {
+                "run dyno as root (a container also needs CAP_SYS_ADMIN), with a kernel that has this \
+                      file system and option; or remove `filesystem`"
+            }
+        };
+        no_volume(why, remedy)
     }
 }
 
@@ -131,7 +136,33 @@ pub fn no_volume(why: impl Display, remedy: impl Into<String>) -> Failure {
         .key("volume.filesystem")
 }
 
+/// The file of a program that is installed.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&path).map(|dir| dir.join(program));
+    found.find(|program| program.is_file())
+}
+
 /// A path as an argument.
 pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_volume_without_space_needs_larger_devices() {
+        let remedy = |says: &str| {
+            let mut command = Command::new("sh");
+            let output = command
+                .args(["-c", "echo \"$0\" >&2; exit 1", says])
+                .output();
+            Tool::BTRFS.failed(&output.unwrap()).remedy.unwrap()
+        };
+        let full = "ERROR: ioctl(DEV_REPLACE_START) failed on \"/m\": No space left on device";
+        assert!(remedy(full).contains("a larger device_size"));
+        assert!(remedy("ERROR: not a btrfs filesystem").contains("as root"));
+    }
 }

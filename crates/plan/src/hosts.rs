@@ -65,10 +65,11 @@ impl Host {
     /// Between the hosts of a list.
     pub const BETWEEN: &str = ",";
 
-    /// Whether the name is safe to pass to ssh, whose configuration may pass it to a shell.
+    /// Whether it is a name, not a number, and safe to pass to ssh, whose configuration may pass it to a shell.
     pub fn is_name(text: &str) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-@:".contains(c);
-        (1..=255).contains(&text.len()) && !text.starts_with('-') && text.chars().all(is_plain)
+        let is_safe = !text.starts_with('-') && text.chars().all(is_plain);
+        (1..=255).contains(&text.len()) && is_safe && text.parse::<f64>().is_err()
     }
 
     /// Reads a list of hosts: `db1, db2 cpus=2 device=/dev/nvme0n1`.
@@ -189,7 +190,7 @@ mod tests {
         for name in ["db1", "me@db-1.example.org", "10.0.0.7", "fe80::1"] {
             assert!(Host::is_name(name), "{name}");
         }
-        for name in ["", "-oProxyCommand=x", "a b", "$(x)", "a;b", "`x`"] {
+        for name in ["", "-oProxyCommand=x", "a b", "$(x)", "a;b", "`x`", "1"] {
             assert!(!Host::is_name(name), "{name}");
         }
     }

@@ -171,12 +171,19 @@ fn running_text_is_as_wide_as_the_terminal() {
     }
 }
 
+const STUDY: &str = "title = \"t\"\n[server]\nengine = \"sqlite\"\n[data]\ntables = 1\nrows = 100\n\
+    [load]\nworkload = \"oltp_point_select\"\nwarmup = \"0s\"\ntime = \"1200ms\"\n\
+    [sweep]\n\"load.threads\" = [1, 2]\n";
+
+#[test]
+fn a_terminal_shows_what_happens_before_the_first_trial() {
+    let shown = Program::study(STUDY).run_on_terminal(100);
+    assert!(shown.contains("checking the hosts"), "{shown}");
+}
+
 #[test]
 fn quiet_says_only_what_was_found_and_verbose_all() {
-    let study = "title = \"t\"\n[server]\nengine = \"sqlite\"\n[data]\ntables = 1\nrows = 100\n\
-        [load]\nworkload = \"oltp_point_select\"\nwarmup = \"0s\"\ntime = \"1200ms\"\n\
-        [sweep]\n\"load.threads\" = [1, 2]\n";
-    let run = |words: &str| Program::study(study).args(words).succeeds();
+    let run = |words: &str| Program::study(STUDY).args(words).succeeds();
     let quiet = run("--quiet");
     assert_eq!(quiet.stderr, "");
     let usual = run("");
@@ -189,7 +196,7 @@ fn quiet_says_only_what_was_found_and_verbose_all() {
         done.prints(&["threads"]);
         assert_eq!(done.stdout.contains("trial  threads"), all, "{done}");
     }
-    Program::study(study)
+    Program::study(STUDY)
         .args("--quiet --verbose")
         .fails(2, &["--verbose"]);
 }

@@ -83,6 +83,7 @@ fn p1_compares_a_process_with_a_guest_and_every_page_says_what_ran_it() {
     assert!(!guest.metrics.contains_key("site.cpu[1].idle"));
     assert!(!process.metrics.contains_key("site.cpu.steal"));
 
+    assert_eq!(guest.setup.clocks[0].host, "guest1");
     let emulated = guest.setup.emulated;
     assert!(!process.setup.emulated);
     let warned = |warning: &Warning| *warning == Warning::Emulated;

@@ -9,89 +9,47 @@ use machine::site::far::Link;
 use measure::fault::Scrub;
 use measure::instance::Space;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::Failure;
 
-/// A value that can be sent.
-pub(super) trait Sent: Sized {
-    /// `origin` is when the host's steady clock began.
-    fn pack(self, origin: Instant) -> Value;
-
-    fn unpack(value: Value, link: &Link) -> Result<Self, Failure>;
-}
-
 /// What a node answers.
 pub(super) trait Answer: Sized {
+    /// `origin` is when the host's steady clock began.
     fn sent(self, origin: Instant) -> Result<Value, Failure>;
 
     /// Also says what to take for the answer if the connection is lost.
     fn received(answer: Result<Value, Failure>, link: &Link) -> Self;
 }
 
-macro_rules! plain {
+macro_rules! results {
     ($($kind:ty),*) => {$(
-        impl Sent for $kind {
-            fn pack(self, _: Instant) -> Value {
+        impl Answer for Result<$kind, Failure> {
+            fn sent(self, _: Instant) -> Result<Value, Failure> {
                 packed(self)
             }
 
-            fn unpack(value: Value, _: &Link) -> Result<Self, Failure> {
-                serde_json::from_value(value).map_err(garbled)
+            fn received(answer: Result<Value, Failure>, _: &Link) -> Self {
+                unpacked(answer)
             }
         }
     )*};
 }
 
-plain! {
-    (), bool, Option<u32>, Option<u64>, u64, Option<usize>, Option<Role>, Option<String>,
-    BTreeSet<String>, Option<Space>, (bool, Option<Scrub>), Failure
-}
-
-impl Sent for Instant {
-    fn pack(self, origin: Instant) -> Value {
-        packed(self.saturating_duration_since(origin))
-    }
-
-    fn unpack(value: Value, link: &Link) -> Result<Self, Failure> {
-        let steady: Duration = serde_json::from_value(value).map_err(garbled)?;
-        Ok(link.clock()?.here(steady))
-    }
-}
-
-impl Sent for Option<Instant> {
-    fn pack(self, origin: Instant) -> Value {
-        self.map_or(Value::Null, |at| at.pack(origin))
-    }
-
-    fn unpack(value: Value, link: &Link) -> Result<Self, Failure> {
-        match value {
-            Value::Null => Ok(None),
-            value => Instant::unpack(value, link).map(Some),
-        }
-    }
-}
-
-impl<T: Sent> Answer for Result<T, Failure> {
-    fn sent(self, origin: Instant) -> Result<Value, Failure> {
-        self.map(|value| value.pack(origin))
-    }
-
-    fn received(answer: Result<Value, Failure>, link: &Link) -> Self {
-        T::unpack(answer?, link)
-    }
+results! {
+    (), bool, Option<Role>, Option<u32>, Option<u64>, Option<usize>, u64, (bool, Option<Scrub>)
 }
 
 macro_rules! infallible {
     ($($kind:ty: $lost:expr),* $(,)?) => {$(
         impl Answer for $kind {
-            fn sent(self, origin: Instant) -> Result<Value, Failure> {
-                Ok(self.pack(origin))
+            fn sent(self, _: Instant) -> Result<Value, Failure> {
+                packed(Ok(self))
             }
 
-            fn received(answer: Result<Value, Failure>, link: &Link) -> Self {
-                let received = answer.and_then(|value| Self::unpack(value, link));
-                received.unwrap_or_else($lost)
+            fn received(answer: Result<Value, Failure>, _: &Link) -> Self {
+                unpacked(answer).unwrap_or_else($lost)
             }
         }
     )*};
@@ -102,17 +60,42 @@ infallible! {
     Option<u32>: |_| None,
     Option<Space>: |_| None,
     BTreeSet<String>: |_| BTreeSet::new(),
-    Option<String>: |failure: Failure| Some(failure.message),
-    // The host ends its servers.
-    Option<Instant>: |_| Some(Instant::now()),
+    Option<String>: |failure| Some(failure.message),
     Failure: |failure| failure,
 }
 
-/// Numbers, texts, and what consists of them can always be written as JSON.
-fn packed(value: impl Serialize) -> Value {
-    serde_json::to_value(value).unwrap_or_default()
+impl Answer for Result<Instant, Failure> {
+    fn sent(self, origin: Instant) -> Result<Value, Failure> {
+        packed(self.map(|at| at.saturating_duration_since(origin)))
+    }
+
+    fn received(answer: Result<Value, Failure>, link: &Link) -> Self {
+        let steady: Duration = unpacked(answer)?;
+        Ok(link.clock()?.here(steady))
+    }
 }
 
-fn garbled(error: serde_json::Error) -> Failure {
-    Failure::internal(format!("another host gave a bad answer: {error}"))
+impl Answer for Option<Instant> {
+    fn sent(self, origin: Instant) -> Result<Value, Failure> {
+        packed(Ok(self.map(|at| at.saturating_duration_since(origin))))
+    }
+
+    fn received(answer: Result<Value, Failure>, link: &Link) -> Self {
+        let received = || {
+            let steady: Option<Duration> = unpacked(answer)?;
+            let here = steady.map(|steady| Ok(link.clock()?.here(steady)));
+            here.transpose()
+        };
+        // The host ends its servers.
+        received().unwrap_or_else(|_: Failure| Some(Instant::now()))
+    }
+}
+
+pub(super) fn packed(answer: Result<impl Serialize, Failure>) -> Result<Value, Failure> {
+    serde_json::to_value(answer?).map_err(Failure::internal)
+}
+
+fn unpacked<T: DeserializeOwned>(answer: Result<Value, Failure>) -> Result<T, Failure> {
+    let garbled = |error| Failure::internal(format!("another host gave a bad answer: {error}"));
+    serde_json::from_value(answer?).map_err(garbled)
 }

@@ -1,6 +1,5 @@
 //! What dyno asks its program on another host.
 
-use std::fmt;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use plan::{EngineSpec, Node, Topology};
 use serde::{Deserialize, Serialize};
 
 use super::calls::Call;
-use crate::servers::{Membership, NodeSpec};
+use crate::servers::{Membership, NodeSpec, Password};
 use crate::template::About;
 
 /// It cannot be printed, as it may have passwords in it.
@@ -35,14 +34,13 @@ pub(crate) enum Ask {
     },
     /// Makes room for a data directory that is copied to the host.
     Receive(u64),
-    /// Copies data for a server: what was received, or the template.
+    /// Copies data for a server.
     Fill {
         id: u64,
         number: u32,
         spec: EngineSpec,
         node: Box<Node>,
-        about: Option<Box<About>>,
-        received: Option<u64>,
+        from: Source,
     },
     /// Writes the data to disk, and drops it from the page cache if that is to be cold.
     Settle {
@@ -74,7 +72,7 @@ pub(crate) enum Ask {
     Read(Vec<PathBuf>),
     List(PathBuf),
     Resolve(PathBuf),
-    /// The space in the file system of a path, as the fields of `host::Space`.
+    /// The space in the file system of a path.
     Space(PathBuf),
     /// Cuts the host off for at most this time.
     FallSilent(Duration),
@@ -94,8 +92,16 @@ pub(crate) enum Ask {
     Forget(u64),
 }
 
+/// What a server's data is copied from.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Source {
+    Template(Box<About>),
+    /// Data that was received under this number.
+    Received(u64),
+}
+
 /// What a server is started with.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ServerStart {
     pub(super) number: u32,
     pub(super) spec: EngineSpec,
@@ -127,21 +133,13 @@ impl ServerStart {
     }
 }
 
-impl fmt::Debug for ServerStart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerStart")
-            .field("number", &self.number)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A `Membership`, which names its kind of cluster.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SentMembership {
     pub(crate) kind: String,
     pub(crate) layout: ClusterLayout,
     pub(crate) number: u32,
-    pub(crate) password: String,
+    pub(crate) password: Password,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -162,23 +160,13 @@ pub(super) struct Received {
 }
 
 /// What is known of a server that has started.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Started {
-    pub(super) name: String,
     pub(crate) port: u16,
-    pub(crate) password: String,
+    pub(crate) password: Password,
     pub(crate) public_key: Option<Vec<u8>>,
     pub(crate) notes: Vec<String>,
     pub(super) dir: PathBuf,
     pub(super) directories: Vec<PathBuf>,
     pub(super) groups: Vec<PathBuf>,
-}
-
-impl fmt::Debug for Started {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Started")
-            .field("name", &self.name)
-            .field("port", &self.port)
-            .finish_non_exhaustive()
-    }
 }

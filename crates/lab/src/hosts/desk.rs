@@ -8,23 +8,23 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::Installed;
-use host::{Files, Space};
 use machine::site::far::{self, reboot, reboot::Boot};
 use plan::{EngineSpec, FaultKind, Node as NodePlan, SiteKind, Topology};
-use serde::Serialize;
 use serde_json::Value;
 
-use super::answer::Answer;
-use super::asks::{Ask, Found, Received, ServerStart, Started};
+use super::answer::{Answer, packed};
+use super::asks::{Ask, Found, Received, ServerStart, Source, Started};
 use crate::failure::{Failure, not_running};
 use crate::home::Home;
 use crate::process::{self, NEVER};
-use crate::servers::{self, DataDir, Membership, Node, NodeSpec, ProcessId, freeze, read_end};
+use crate::servers::{
+    self, DataDir, Membership, Node, NodeSpec, Password, ProcessId, freeze, read_end,
+};
 use crate::setup::data::settle;
 use crate::setup::spec::{config, engine_of, installed};
 use crate::site::{Silence, Site, ThisHost};
@@ -52,11 +52,11 @@ pub fn serve(
     let desk = Desk {
         servers: Mutex::default(),
         processes: Mutex::default(),
-        received: Mutex::default(),
         held: Mutex::default(),
         found: Mutex::default(),
         silence: Mutex::default(),
         restarts: Arc::default(),
+        here: ThisHost::default(),
         // This machine's user does not choose the directory: dyno on the other machine says who does.
         home: Home::open_at(root, servers::account()?, former).map_err(|failure| Failure {
             remedy: None,
@@ -64,7 +64,9 @@ pub fn serve(
         })?,
         origin: Instant::now(),
     };
-    let served = far::serve(from, to, desk.origin, |ask, over| desk.answer(ask, over));
+    let served = far::serve(from, to, desk.origin, |ask, over| {
+        desk.answer(ask, over).map_err(as_seen_from_afar)
+    });
     // A power failure takes nothing down either.
     let is_over = || (!desk.restarts.load(Ordering::Relaxed)).then_some(());
     process::poll(REBOOT_LIMIT, is_over);
@@ -77,18 +79,20 @@ struct Desk {
     servers: Mutex<BTreeMap<u64, Arc<Mutex<Server>>>>,
     /// The processes of the servers, which are asked for while something happens to the nodes.
     processes: Mutex<BTreeMap<u64, ProcessId>>,
-    received: Mutex<BTreeMap<u64, DataDir>>,
     held: Mutex<Vec<(About, Template)>>,
     found: Mutex<Vec<(EngineSpec, Installed)>>,
     silence: Mutex<Option<Silence>>,
     /// Whether the host is about to restart.
     restarts: Arc<AtomicBool>,
+    /// Without limits.
+    here: ThisHost,
     home: Home,
     origin: Instant,
 }
 
 #[derive(Debug)]
 enum Server {
+    /// That was received, or copied for a server.
     Data(DataDir),
     Runs(Box<Node>),
     Ended,
@@ -119,38 +123,24 @@ impl Desk {
                 number,
                 spec,
                 node,
-                about,
-                received,
-            } => packed(self.fill((id, number), &spec, &node, about.as_deref(), received, over)),
+                from,
+            } => packed(self.fill((id, number), &spec, &node, from, over)),
             Ask::Settle { id, cold } => packed(self.settle(id, cold, over)),
             Ask::Ports { count, at } => packed(port::several(count, at)),
             Ask::Start { id, server } => packed(self.start(id, *server, over)),
             Ask::Call { id, call } => {
                 self.with_node(id, |node| call.answer(node, self.origin, over))
             }
-            Ask::Processes(id) => {
-                let process = locked(&self.processes).get(&id).cloned();
-                let ids = process.map(|process| process.ids());
-                packed(Ok(ids.unwrap_or_default()))
-            }
-            Ask::Freeze { id, frozen } => {
-                let process = locked(&self.processes).get(&id).cloned();
-                let frozen = process.map(|one| freeze(&ThisHost::default(), &one, frozen));
-                packed(Ok(frozen.unwrap_or_default()))
-            }
+            Ask::Processes(id) => packed(Ok(self.process(id).ids())),
+            Ask::Freeze { id, frozen } => packed(Ok(freeze(&self.here, &self.process(id), frozen))),
             Ask::Kept(id) => packed(Ok(kept(&self.kept(id)))),
             Ask::Read(paths) => {
-                let texts = files().read_all(&paths).into_iter();
+                let texts = self.here.files().read_all(&paths).into_iter();
                 packed(Ok(texts.map(Result::ok).collect::<Vec<_>>()))
             }
-            Ask::List(dir) => packed(files().list(&dir).map_err(Failure::server)),
-            Ask::Resolve(path) => packed(files().resolve(&path).map_err(Failure::server)),
-            Ask::Space(path) => {
-                let space = files().space(&path).map_err(Failure::server);
-                let fields =
-                    |one: Space| (one.free_bytes, one.total_bytes, one.is_memory, one.device);
-                packed(space.map(fields))
-            }
+            Ask::List(dir) => packed(self.here.files().list(&dir).map_err(Failure::server)),
+            Ask::Resolve(path) => packed(self.here.files().resolve(&path).map_err(Failure::server)),
+            Ask::Space(path) => packed(self.here.files().space(&path).map_err(Failure::server)),
             Ask::FallSilent(limit) => self.fall_silent(limit).sent(self.origin),
             Ask::BeHeard => self.be_heard().sent(self.origin),
             Ask::Run => packed(Ok(self
@@ -186,7 +176,7 @@ impl Desk {
         if locked(&self.held).iter().any(is_held) {
             return Ok(true);
         }
-        let received = received.and_then(|id| locked(&self.received).remove(&id));
+        let received = received.map(|id| self.take_data(id)).transpose()?;
         let (found, config) = (self.find(spec)?, config(spec));
         let templates = Templates::new(&self.home, &found, &config)?;
         let Some(template) = templates.prepared(&about, received, over)? else {
@@ -205,7 +195,7 @@ impl Desk {
             data: data.data(),
             owner: self.home.account().owner(),
         };
-        locked(&self.received).insert(id, data);
+        self.keep(id, Server::Data(data));
         Ok(received)
     }
 
@@ -214,31 +204,27 @@ impl Desk {
         (id, number): (u64, u32),
         spec: &EngineSpec,
         node: &NodePlan,
-        about: Option<&About>,
-        received: Option<u64>,
+        from: Source,
         over: &AtomicBool,
     ) -> Result<(), Failure> {
-        let received = received.and_then(|id| locked(&self.received).remove(&id));
-        let data = match received {
-            Some(received) if has_no_volume(node) => received,
-            Some(received) => {
+        let data = match from {
+            Source::Received(id) if has_no_volume(node) => self.take_data(id)?,
+            Source::Received(id) => {
+                let received = self.take_data(id)?;
                 let data = DataDir::new(&self.home, &format!("s{number}."), node, over)?;
                 data.fill(&received.data(), engine_of(spec)?, over)?;
                 data
             }
-            None => {
+            Source::Template(about) => {
                 let held = locked(&self.held);
-                let is_wanted = |known: &About| about.is_some_and(|about| known.is_same(about));
-                let template = held.iter().find(|(known, _)| is_wanted(known));
+                let template = held.iter().find(|(known, _)| known.is_same(&about));
                 let missing = || Failure::internal("the data was not copied to the host");
                 let (_, template) = template.ok_or_else(missing)?;
-                let here = ThisHost::default();
-                template.copy_to(number, node, here.files(), over)?.0
+                template.copy_to(number, node, self.here.files(), over)?.0
             }
         };
         data.deduplicate(over)?;
-        let server = Arc::new(Mutex::new(Server::Data(data)));
-        locked(&self.servers).insert(id, server);
+        self.keep(id, Server::Data(data));
         Ok(())
     }
 
@@ -254,9 +240,7 @@ impl Desk {
     fn start(&self, id: u64, ask: ServerStart, over: &AtomicBool) -> Result<Started, Failure> {
         let server = self.server(id)?;
         let mut server = locked(&server);
-        let Server::Data(data) = std::mem::replace(&mut *server, Server::Ended) else {
-            return Err(Failure::internal("the server has no data"));
-        };
+        let data = take_data(&mut server)?;
         let start = |found: &_, spec, data| servers::start(found, spec, data, over);
         let (node, started) = self.node(id, ask, data, start)?;
         // dyno's own files of the server must survive a restart of the host; its data was written before.
@@ -269,8 +253,7 @@ impl Desk {
         let data = DataDir::of_former(&self.home, &former.dir, &former.directories)?;
         let take_over = |found: &_, spec, data| servers::of_former(found, spec, data, former);
         let (node, started) = self.node(id, ask, data, take_over)?;
-        let server = Arc::new(Mutex::new(Server::Runs(Box::new(node))));
-        locked(&self.servers).insert(id, server);
+        self.keep(id, Server::Runs(Box::new(node)));
         Ok(started)
     }
 
@@ -298,9 +281,8 @@ impl Desk {
         let node = make(&found, spec, data)?;
         locked(&self.processes).insert(id, node.process().clone());
         let started = Started {
-            name: node.name(),
             port: node.port(),
-            password: node.password().to_owned(),
+            password: Password::known(node.password()),
             public_key: node.public_key().map(<[u8]>::to_vec),
             notes: node.notes().to_vec(),
             dir: node.dir().to_owned(),
@@ -320,6 +302,19 @@ impl Desk {
             Server::Runs(node) => work(node),
             _ => Err(not_running("the server")),
         }
+    }
+
+    fn keep(&self, id: u64, server: Server) {
+        locked(&self.servers).insert(id, Arc::new(Mutex::new(server)));
+    }
+
+    fn take_data(&self, id: u64) -> Result<DataDir, Failure> {
+        take_data(&mut locked(&*self.server(id)?))
+    }
+
+    fn process(&self, id: u64) -> ProcessId {
+        let process = locked(&self.processes).get(&id).cloned();
+        process.unwrap_or_default()
     }
 
     fn server(&self, id: u64) -> Result<Arc<Mutex<Server>>, Failure> {
@@ -368,7 +363,6 @@ impl Desk {
 
     fn forget(&self, id: u64) -> Result<(), Failure> {
         let ended = self.end(id);
-        drop(locked(&self.received).remove(&id));
         let kept = self.kept(id);
         let removed = kept.exists().then(|| tree::remove(&kept));
         ended.and(removed.unwrap_or(Ok(())))
@@ -380,10 +374,20 @@ impl Desk {
     }
 }
 
-/// The files of this host.
-fn files() -> &'static dyn Files {
-    static HERE: OnceLock<ThisHost> = OnceLock::new();
-    HERE.get_or_init(ThisHost::default).files()
+fn take_data(server: &mut Server) -> Result<DataDir, Failure> {
+    match std::mem::replace(server, Server::Ended) {
+        Server::Data(data) => Ok(data),
+        _ => Err(Failure::internal("the server has no data")),
+    }
+}
+
+/// A failure for the user of dyno on another host, who logs in to this one.
+fn as_seen_from_afar(failure: Failure) -> Failure {
+    let remedy = failure.remedy.as_ref();
+    Failure {
+        remedy: remedy.map(|remedy| remedy.replace("run dyno as root", "log in there as root")),
+        ..failure
+    }
 }
 
 /// A site of this host for a server of another one. A guest has its limits already.
@@ -436,6 +440,14 @@ fn kept(dir: &Path) -> Vec<(String, String)> {
     entries.map(file).collect()
 }
 
-fn packed<T: Serialize>(answer: Result<T, Failure>) -> Result<Value, Failure> {
-    serde_json::to_value(answer?).map_err(Failure::internal)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_no_right_on_another_host_logs_in_there_as_root() {
+        let refused = Failure::usage("only root can").remedy("run dyno as root, or mount one");
+        let remedy = as_seen_from_afar(refused).remedy.unwrap();
+        assert_eq!(remedy, "log in there as root, or mount one");
+    }
 }

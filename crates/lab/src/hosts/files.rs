@@ -38,13 +38,6 @@ impl Files for Host {
     }
 
     fn space(&self, path: &Path) -> io::Result<Space> {
-        let space = self.find(&Ask::Space(path.to_owned()))?;
-        let (free_bytes, total_bytes, is_memory, device) = space;
-        Ok(Space {
-            free_bytes,
-            total_bytes,
-            is_memory,
-            device,
-        })
+        self.find(&Ask::Space(path.to_owned()))
     }
 }

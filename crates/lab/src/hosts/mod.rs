@@ -39,15 +39,15 @@ use crate::locked;
 use crate::process::NEVER;
 use crate::setup::needs::{self, Needs};
 use crate::setup::spec::guest_image;
-use crate::site::{Destination, GUEST_DIRECTORY, Machine};
+use crate::site::{Destination, GUEST_DIRECTORY, GuestPlan, Machine};
 use crate::template::{About, Template};
 
 use answer::Answer;
 pub(crate) use asks::Ask;
 use asks::{Found, Received};
-pub(crate) use asks::{SentMembership, ServerStart, Started};
+pub(crate) use asks::{SentMembership, ServerStart, Source, Started};
 pub use desk::serve;
-pub(crate) use node::{FarNode, MemberNode};
+pub(crate) use node::{FarNode, FarProcesses, MemberNode};
 pub(crate) use place::{
     Data, FarData, Spot, check_each, check_room, connect, on_each, own_address, spots, together,
 };
@@ -65,7 +65,6 @@ pub(crate) struct Host {
     /// restarted.
     link: Mutex<Arc<Link>>,
     machine: Machine,
-    name: String,
     /// The study's directory there.
     directory: PathBuf,
     last: AtomicU64,
@@ -73,15 +72,8 @@ pub(crate) struct Host {
     left: OnceLock<Vec<String>>,
 }
 
-/// What a server's data is copied from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Source<'a> {
-    Template(&'a About),
-    Received(u64),
-}
-
-/// What tells one connection from another: the host, ssh's configuration file, the study's directory.
-type Key = (String, Option<PathBuf>, PathBuf);
+/// What tells one connection from another: the host, and the study's directory there.
+type Key = (Destination, PathBuf);
 
 /// The hosts that this run is connected to.
 pub(crate) type Hosts = BTreeMap<Key, Arc<Host>>;
@@ -94,31 +86,30 @@ impl Host {
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
         let machine = Machine::new(home, to, below)?;
-        Self::new(machine, &to.host, below, interrupted)
+        Self::new(machine, below, interrupted)
     }
 
-    /// Boots a guest for a server.
+    /// Boots a guest for the server with this number.
     pub(crate) fn guest(
         home: &Home,
+        number: u32,
         topology: &Topology,
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
-        let (limits, image) = (&topology.node.site.limits, guest_image());
-        let machine = Machine::guest(home, limits, &image, Path::new(OWN_PROGRAM), interrupted)?;
-        Self::new(machine, "guest", Path::new(GUEST_DIRECTORY), interrupted)
+        let plan = GuestPlan {
+            name: format!("guest{number}"),
+            limits: topology.node.site.limits.clone(),
+            image: guest_image(),
+        };
+        let machine = Machine::guest(home, plan, Path::new(OWN_PROGRAM), interrupted)?;
+        Self::new(machine, Path::new(GUEST_DIRECTORY), interrupted)
     }
 
-    fn new(
-        machine: Machine,
-        name: &str,
-        directory: &Path,
-        interrupted: &AtomicBool,
-    ) -> Result<Self, Failure> {
+    fn new(machine: Machine, directory: &Path, interrupted: &AtomicBool) -> Result<Self, Failure> {
         let link = program(&machine, directory, None, interrupted)?;
         Ok(Self {
             link: Mutex::new(Arc::new(link)),
             machine,
-            name: name.to_owned(),
             directory: directory.to_owned(),
             last: AtomicU64::new(0),
             left: OnceLock::new(),
@@ -138,7 +129,7 @@ impl Host {
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.name
+        self.machine.name()
     }
 
     /// What earlier runs have left there.
@@ -179,8 +170,11 @@ impl Host {
         fits(bytes, "memory", needs::available_memory(self)?, remedy)
     }
 
-    fn new_id(&self) -> u64 {
-        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    fn new_data(self: &Arc<Self>) -> FarData {
+        FarData {
+            host: Arc::clone(self),
+            id: self.last.fetch_add(1, Ordering::Relaxed),
+        }
     }
 
     fn ask<T: DeserializeOwned>(&self, ask: &Ask, interrupted: &AtomicBool) -> Result<T, Failure> {
@@ -199,14 +193,13 @@ impl Host {
         ask: &Ask,
         interrupted: &AtomicBool,
     ) -> Result<T, Failure> {
-        let name = &self.name;
         self.ask(ask, interrupted)
             .map_err(|failure| match failure.is_interrupted() {
                 true => failure,
                 // Without another place in the study, that of the hosts.
                 false => Failure {
                     key: failure.key.clone().or_else(|| Some("site.host".to_owned())),
-                    ..failure.context(format!("on host {name}"))
+                    ..failure.context(format!("on host {}", self.name()))
                 },
             })
     }
@@ -245,7 +238,7 @@ impl Host {
 
     /// Has the host keep a template, which is copied to it unless it is there.
     pub(crate) fn hold(
-        &self,
+        self: &Arc<Self>,
         (template, about): (&Template, &About),
         spec: &EngineSpec,
         interrupted: &AtomicBool,
@@ -260,49 +253,39 @@ impl Host {
             return Ok(());
         }
         let received = self.receive(&template.data(), interrupted)?;
-        self.prepare::<bool>(&ask(Some(received)), interrupted)?;
-        Ok(())
+        self.prepare(&ask(Some(received.id)), interrupted)
+            .map(|_: bool| ())
     }
 
-    /// Copies a data directory to the host; returns its number there.
-    pub(crate) fn receive(&self, data: &Path, interrupted: &AtomicBool) -> Result<u64, Failure> {
-        let id = self.new_id();
-        let received: Received = self.prepare(&Ask::Receive(id), interrupted)?;
-        let copied = self
-            .machine
-            .copy(data, &received.data, &received.owner, interrupted);
-        if copied.is_err() {
-            // Half of it must not take the host's space until dyno ends.
-            let _ = self.ask::<()>(&Ask::Forget(id), &NEVER);
-        }
-        copied.map(|()| id)
+    /// Copies a data directory to the host.
+    pub(crate) fn receive(
+        self: &Arc<Self>,
+        data: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<FarData, Failure> {
+        let copy = self.new_data();
+        let there: Received = self.prepare(&Ask::Receive(copy.id), interrupted)?;
+        self.machine
+            .copy(data, &there.data, &there.owner, interrupted)?;
+        Ok(copy)
     }
 
-    /// Copies data for a server on the host: what was received, or the template.
+    /// Copies data for a server on the host.
     pub(crate) fn fill(
         self: &Arc<Self>,
         number: u32,
         spec: &EngineSpec,
         node: plan::Node,
-        from: Source<'_>,
+        from: Source,
         interrupted: &AtomicBool,
     ) -> Result<FarData, Failure> {
-        let id = self.new_id();
-        let data = FarData {
-            host: Arc::clone(self),
-            id,
-        };
-        let (about, received) = match from {
-            Source::Template(about) => (Some(Box::new(about.clone())), None),
-            Source::Received(received) => (None, Some(received)),
-        };
+        let data = self.new_data();
         let ask = Ask::Fill {
-            id,
+            id: data.id,
             number,
             spec: spec.clone(),
             node: Box::new(node),
-            about,
-            received,
+            from,
         };
         self.prepare::<()>(&ask, interrupted)?;
         Ok(data)

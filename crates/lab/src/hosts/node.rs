@@ -17,7 +17,7 @@ use super::place::FarData;
 use super::{Away, Host, site::FarSite};
 use crate::failure::Failure;
 use crate::process::NEVER;
-use crate::servers::{DataDir, FarProcesses, Node, NodeSpec, ProcessId};
+use crate::servers::{DataDir, Node, NodeSpec, ProcessId};
 use crate::site::Site;
 
 /// A node of a cluster.
@@ -34,17 +34,17 @@ impl From<Node> for MemberNode {
 }
 
 impl MemberNode {
-    pub(crate) fn site(&self) -> &Arc<dyn Site> {
+    pub(crate) fn site(&self) -> Arc<dyn Site> {
         match self {
-            Self::Here(node) => node.site(),
-            Self::There(far) => &far.site,
+            Self::Here(node) => Arc::clone(node.site()),
+            Self::There(far) => Arc::clone(&far.site) as _,
         }
     }
 
     pub(crate) fn number(&self) -> u32 {
         match self {
             Self::Here(node) => node.number(),
-            Self::There(far) => far.number,
+            Self::There(far) => far.server.number,
         }
     }
 
@@ -75,7 +75,8 @@ impl MemberNode {
         match self {
             Self::Here(node) => node.open(database),
             Self::There(far) => {
-                let (password, key) = (&far.started.password, far.started.public_key.as_deref());
+                let key = far.started.public_key.as_deref();
+                let password = far.started.password.text();
                 far.engine.connect(far.address(), database, password, key)
             }
         }
@@ -91,7 +92,7 @@ impl MemberNode {
     pub(crate) fn process(&self) -> ProcessId {
         match self {
             Self::Here(node) => node.process().clone(),
-            Self::There(far) => ProcessId::elsewhere(Arc::clone(&far.processes) as _),
+            Self::There(far) => far.process.clone(),
         }
     }
 
@@ -158,32 +159,32 @@ impl MemberNode {
 #[derive(Debug)]
 pub(crate) struct FarNode {
     data: FarData,
-    number: u32,
     engine: &'static dyn Server,
     replication: Option<&'static dyn Replication>,
-    site: Arc<dyn Site>,
-    /// The same site.
-    far: Arc<FarSite>,
+    site: Arc<FarSite>,
     server: ServerStart,
     started: Started,
-    processes: Arc<Processes>,
+    process: ProcessId,
     /// Its directory in the result.
     keep: PathBuf,
 }
 
+/// The processes of a node on another host, where dyno's program knows them.
 #[derive(Debug)]
-struct Processes {
+pub(crate) struct FarProcesses {
     host: Arc<Host>,
     id: u64,
 }
 
-impl FarProcesses for Processes {
-    fn ids(&self) -> [Option<u32>; 2] {
+impl FarProcesses {
+    /// The server's process ID there, and the cluster manager's.
+    pub(crate) fn ids(&self) -> [Option<u32>; 2] {
         let ids = self.host.ask(&Ask::Processes(self.id), &NEVER);
         ids.unwrap_or_default()
     }
 
-    fn freeze(&self, frozen: bool) -> bool {
+    /// Stops or resumes all of them with a signal; returns whether they obeyed.
+    pub(crate) fn freeze(&self, frozen: bool) -> bool {
         let (id, host) = (self.id, &self.host);
         host.ask(&Ask::Freeze { id, frozen }, &NEVER)
             .unwrap_or(false)
@@ -197,7 +198,7 @@ impl FarNode {
         data: FarData,
         server: ServerStart,
         spec: NodeSpec,
-        far: Arc<FarSite>,
+        site: Arc<FarSite>,
         engine: &'static dyn Server,
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
@@ -210,27 +211,26 @@ impl FarNode {
         // Also if the server did not start.
         fetch(&spec.keep, &data);
         let started = started?;
-        far.has_groups(started.groups.clone());
-        let processes = Processes {
+        site.has_groups(started.groups.clone());
+        let processes = FarProcesses {
             host: Arc::clone(&data.host),
             id: data.id,
         };
         Ok(Self {
-            number: spec.number,
             engine,
             replication: spec.membership.map(|member| member.replication()),
-            site: spec.site,
-            far,
+            site,
             server,
             started,
-            processes: Arc::new(processes),
+            process: ProcessId::elsewhere(processes),
             keep: spec.keep,
             data,
         })
     }
 
     fn address(&self) -> SocketAddr {
-        self.site.reached_at(self.started.port)
+        let site: &dyn Site = &*self.site;
+        site.reached_at(self.started.port)
     }
 
     pub(super) fn call<T: Answer>(&self, call: Call, interrupted: &AtomicBool) -> T {
@@ -253,7 +253,7 @@ impl FarNode {
             former: Box::new(self.started.clone()),
         };
         self.started = self.data.host.prepare(&ask, &NEVER)?;
-        self.far.has_groups(self.started.groups.clone());
+        self.site.has_groups(self.started.groups.clone());
         Ok(())
     }
 

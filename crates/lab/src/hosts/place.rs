@@ -1,17 +1,17 @@
 //! Where the nodes of a trial and their data are: on this host, or on others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread;
+use std::thread::{self, available_parallelism};
 
 use engine::Installed;
 use ipnet::Ipv4Net;
 use plan::{EngineSpec, SiteKind, Topology};
 
-use super::asks::Ask;
+use super::asks::{Ask, Source};
 use super::site::FarSite;
 use super::{Host, Hosts, Key};
 use crate::failure::Failure;
@@ -58,6 +58,10 @@ pub(crate) struct FarData {
 }
 
 impl FarData {
+    pub(crate) fn source(&self) -> Source {
+        Source::Received(self.id)
+    }
+
     pub(crate) fn settle(&self, cold: bool, interrupted: &AtomicBool) -> Result<(), Failure> {
         let id = self.id;
         self.host.prepare(&Ask::Settle { id, cold }, interrupted)
@@ -80,11 +84,16 @@ pub(crate) fn spots(
 ) -> Result<Vec<Spot>, Failure> {
     let nodes = topology.nodes();
     if topology.node.site.kind.value == SiteKind::Vm {
-        let guest = |_| {
-            let host = Arc::new(Host::guest(home, topology, interrupted)?);
+        let guest = |number| {
+            let host = Arc::new(Host::guest(home, number, topology, interrupted)?);
             Ok(Spot::on(&host, host.address()))
         };
-        return (0..nodes).map(guest).collect();
+        let numbers: Vec<u32> = (1..=nodes).collect();
+        // More than there are CPUs only delay each other.
+        let cpus = available_parallelism().map_or(1, usize::from);
+        let some_at_once = numbers.chunks(cpus);
+        let guests = some_at_once.flat_map(|some| at_once(some.iter().copied(), guest));
+        return guests.collect();
     }
     if topology.node.site.hosts.is_none() {
         let sites = site::set_up(home, topology, nodes)?;
@@ -92,13 +101,31 @@ pub(crate) fn spots(
         return Ok(sites.into_iter().map(here).collect());
     }
     let lacks = connect(home, [topology], connected, interrupted);
-    let hosts: Vec<_> = of_nodes(topology, connected)
-        .map(|(_, host)| host)
-        .collect();
+    let hosts = by_host(topology, connected);
     together(lacks.into_iter().chain(unfit(topology, &hosts)))?;
-    let own: Vec<Ipv4Net> = hosts.iter().map(|host| host.address()).collect();
-    let spot = |host| Spot::on(host, network(host.address(), &own));
-    Ok(hosts.iter().map(spot).collect())
+    let all: Vec<Ipv4Net> = hosts.iter().map(|(host, _)| host.address()).collect();
+    let spots = hosts.iter().flat_map(|(host, nodes)| {
+        let address = network(host.address(), &all);
+        nodes
+            .iter()
+            .map(move |node| (node, Spot::on(host, address)))
+    });
+    let spots: BTreeMap<_, _> = spots.collect();
+    Ok(spots.into_values().collect())
+}
+
+/// Does something for each of some at the same time; returns the results in their order.
+fn at_once<T: Send, D: Send>(
+    all: impl IntoIterator<Item = T>,
+    work: impl Fn(T) -> D + Sync,
+) -> Vec<D> {
+    let work = &work;
+    thread::scope(|scope| {
+        let threads = all.into_iter().map(|one| scope.spawn(move || work(one)));
+        let threads: Vec<_> = threads.collect();
+        let done = threads.into_iter().filter_map(|thread| thread.join().ok());
+        done.collect()
+    })
 }
 
 /// Does something for each server, numbered from 1: at the same time for those of different hosts.
@@ -106,40 +133,19 @@ pub(crate) fn on_each<T: Send>(
     spots: &[Spot],
     work: impl Fn(u32, &Spot) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<T>, Failure> {
-    let is_same = |one: &Spot, other: &Spot| match (one.host(), other.host()) {
-        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-        (one, other) => one.is_none() && other.is_none(),
-    };
-    let mut groups: Vec<Vec<(u32, &Spot)>> = Vec::new();
+    let mut groups: BTreeMap<Option<&str>, Vec<(u32, &Spot)>> = BTreeMap::new();
     for (number, spot) in (1..).zip(spots) {
-        let mut known = groups.iter_mut();
-        match known.find(|group| is_same(group[0].1, spot)) {
-            Some(group) => group.push((number, spot)),
-            None => groups.push(vec![(number, spot)]),
-        }
+        let name = spot.host().map(|host| host.name());
+        groups.entry(name).or_default().push((number, spot));
     }
-    let work = &work;
-    let mut done = thread::scope(|scope| {
-        let each = groups.into_iter().map(|group| {
-            scope.spawn(move || {
-                let mut done = Vec::new();
-                for (number, spot) in group {
-                    let one = work(number, spot);
-                    let has_failed = one.is_err();
-                    done.push((number, one));
-                    if has_failed {
-                        break;
-                    }
-                }
-                done
-            })
-        });
-        let threads: Vec<_> = each.collect();
-        let done = threads.into_iter().filter_map(|thread| thread.join().ok());
-        done.flatten().collect::<Vec<_>>()
+    let done = at_once(groups.into_values(), |group| {
+        let each = group.into_iter();
+        let each = each.map(|(number, spot)| Ok((number, work(number, spot)?)));
+        each.collect::<Result<Vec<_>, Failure>>()
     });
-    done.sort_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, one)| one).collect()
+    let done = done.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let done: BTreeMap<u32, T> = done.into_iter().flatten().collect();
+    Ok(done.into_values().collect())
 }
 
 /// Connects to the hosts of topologies at the same time; returns why some cannot be used.
@@ -152,24 +158,12 @@ pub(crate) fn connect<'a>(
     connected.retain(|_, host| !host.link().is_lost());
     let wanted = topologies.into_iter();
     let wanted = wanted.flat_map(|topology| {
-        let keys = (0..topology.nodes()).filter_map(|index| key_of(topology, index));
-        keys.collect::<Vec<_>>()
+        (0..topology.nodes()).filter_map(move |index| key_of(topology, index))
     });
-    let tried: BTreeSet<Key> = wanted.filter(|key| !connected.contains_key(key)).collect();
-    let tried: Vec<_> = thread::scope(|scope| {
-        let threads = tried.into_iter().map(|key| {
-            scope.spawn(move || {
-                let to = Destination {
-                    host: key.0.clone(),
-                    ssh_config: key.1.clone(),
-                };
-                let host = Host::connect(home, &to, &key.2, interrupted);
-                (key, host)
-            })
-        });
-        let threads: Vec<_> = threads.collect();
-        let tried = threads.into_iter().filter_map(|thread| thread.join().ok());
-        tried.collect()
+    let wanted: BTreeSet<Key> = wanted.filter(|key| !connected.contains_key(key)).collect();
+    let tried = at_once(wanted, |key| {
+        let host = Host::connect(home, &key.0, &key.1, interrupted);
+        (key, host)
     });
     let mut lacks = Vec::new();
     for (key, host) in tried {
@@ -181,42 +175,40 @@ pub(crate) fn connect<'a>(
     lacks
 }
 
-/// The nodes of a topology whose hosts are connected, with those.
-fn of_nodes<'a>(
-    topology: &'a Topology,
-    connected: &'a Hosts,
-) -> impl Iterator<Item = (u32, Arc<Host>)> + 'a {
-    let nodes = (0..topology.nodes()).map(|index| (index, key_of(topology, index)));
-    nodes.filter_map(|(index, key)| Some((index, Arc::clone(connected.get(&key?)?))))
+/// A connected host of a topology, with the indexes of its nodes.
+type WithNodes<'a> = (&'a Arc<Host>, Vec<u32>);
+
+/// The connected hosts that a topology uses.
+fn by_host<'a>(topology: &Topology, connected: &'a Hosts) -> Vec<WithNodes<'a>> {
+    let nodes_on = |host: &Key| {
+        let nodes =
+            (0..topology.nodes()).filter(|node| key_of(topology, *node).as_ref() == Some(host));
+        nodes.collect::<Vec<u32>>()
+    };
+    let hosts = connected.iter().map(|(key, host)| (host, nodes_on(key)));
+    hosts.filter(|(_, nodes)| !nodes.is_empty()).collect()
 }
 
 fn key_of(topology: &Topology, index: u32) -> Option<Key> {
     let planned = topology.node.site.hosts.as_ref()?;
-    Some(key(planned, planned.list.get(topology.host_of(index))?))
-}
-
-/// What tells one connection from another.
-fn key(planned: &plan::Hosts, host: &plan::Host) -> Key {
-    let name = host.address.value.clone();
-    (name, planned.ssh_config.clone(), planned.directory.clone())
+    let host = planned.list.get(topology.host_of(index))?;
+    let to = Destination {
+        host: host.address.value.clone(),
+        ssh_config: planned.ssh_config.clone(),
+    };
+    Some((to, planned.directory.clone()))
 }
 
 /// Two names of one host, which would get the share of two.
-fn same_host(hosts: &[Arc<Host>]) -> Option<Failure> {
-    let mut known: Vec<&Arc<Host>> = Vec::new();
-    for host in hosts {
-        let address = |host: &Arc<Host>| host.address().addr();
-        let same = known.iter().find(|known| address(known) == address(host));
-        match same.filter(|_| !address(host).is_loopback()) {
-            Some(same) if !Arc::ptr_eq(same, host) => {
-                let why = format!(
-                    "it is {}, too: ssh reaches both at {}",
-                    same.name,
-                    address(host)
-                );
-                return Some(host.machine.unusable(why, "name each host once"));
-            }
-            _ => known.push(host),
+fn same_host(hosts: &[WithNodes<'_>]) -> Option<Failure> {
+    let mut known: BTreeMap<Ipv4Addr, &str> = BTreeMap::new();
+    for (host, _) in hosts {
+        let address = host.address().addr();
+        if let Some(same) = known.insert(address, host.name())
+            && !address.is_loopback()
+        {
+            let why = format!("it is {same}, too: ssh reaches both at {address}");
+            return Some(host.machine.unusable(why, "name each host once"));
         }
     }
     None
@@ -228,20 +220,12 @@ pub(crate) fn check_room(
     connected: &Hosts,
     needs: &Needs,
 ) -> Result<(), Failure> {
-    let Some(planned) = &topology.node.site.hosts else {
-        return Ok(());
-    };
-    let checked = planned.list.iter().enumerate().map(|(place, host)| {
-        let servers = (0..topology.nodes()).filter(|index| topology.host_of(*index) == place);
-        let servers: Vec<u32> = servers.collect();
-        match (servers.first(), connected.get(&key(planned, host))) {
-            (Some(first), Some(host)) => {
-                let there = topology.node_of(*first);
-                host.check_room(&there, servers.len(), topology.nodes(), needs)
-            }
-            _ => Ok(()),
-        }
-    });
+    let checked = by_host(topology, connected)
+        .into_iter()
+        .map(|(host, nodes)| {
+            let node = topology.node_of(nodes[0]);
+            host.check_room(&node, nodes.len(), topology.nodes(), needs)
+        });
     together(checked.filter_map(Result::err))
 }
 
@@ -253,20 +237,15 @@ pub(crate) fn check_each(
     installed: &Installed,
     interrupted: &AtomicBool,
 ) -> Vec<Failure> {
-    let (mut lacks, mut checked) = (Vec::new(), Vec::new());
-    for (index, host) in of_nodes(topology, connected) {
-        if checked.iter().any(|known| Arc::ptr_eq(known, &host)) {
-            continue;
-        }
+    let hosts = by_host(topology, connected);
+    let lacks = hosts.iter().filter_map(|(host, nodes)| {
         let there = Topology {
-            node: topology.node_of(index),
+            node: topology.node_of(nodes[0]),
             ..topology.clone()
         };
-        lacks.extend(host.check(spec, installed, &there, interrupted).err());
-        checked.push(host);
-    }
-    lacks.extend(unfit(topology, &checked));
-    lacks
+        host.check(spec, installed, &there, interrupted).err()
+    });
+    lacks.chain(unfit(topology, &hosts)).collect()
 }
 
 /// Fails with one failure that tells of all, if there are any.
@@ -297,15 +276,15 @@ pub(crate) fn together(failures: impl IntoIterator<Item = Failure>) -> Result<()
 }
 
 /// Why hosts cannot be used together.
-fn unfit(topology: &Topology, hosts: &[Arc<Host>]) -> Option<Failure> {
+fn unfit(topology: &Topology, hosts: &[WithNodes<'_>]) -> Option<Failure> {
     let apart = (topology.members() > 1).then(|| cannot_reach(hosts));
     same_host(hosts).or(apart.flatten())
 }
 
 /// The members of a cluster cannot use the loopback address of one of them.
-fn cannot_reach(hosts: &[Arc<Host>]) -> Option<Failure> {
-    let is_local = |host: &&Arc<Host>| host.address().addr().is_loopback();
-    let local = hosts.iter().find(is_local)?;
+fn cannot_reach(hosts: &[WithNodes<'_>]) -> Option<Failure> {
+    let is_local = |(host, _): &&WithNodes<'_>| host.address().addr().is_loopback();
+    let (local, _) = hosts.iter().find(is_local)?;
     (!hosts.iter().all(|host| is_local(&host))).then(|| {
         local.machine.unusable(
             "ssh reaches it at a loopback address, which members on other hosts cannot reach"
@@ -317,18 +296,11 @@ fn cannot_reach(hosts: &[Arc<Host>]) -> Option<Failure> {
 
 /// The address of a host, in the smallest network that also contains dyno's host and the others.
 fn network(own: Ipv4Net, all: &[Ipv4Net]) -> Ipv4Net {
-    let bits = |net: &Ipv4Net| u32::from(net.addr());
-    let common = |other: &Ipv4Net| {
-        let differing = (bits(&own) ^ bits(other)).leading_zeros();
-        u8::try_from(differing)
-            .unwrap_or_default()
-            .min(other.prefix_len())
-    };
-    let is_far = |net: &&Ipv4Net| !net.addr().is_loopback();
-    let prefix = all.iter().filter(is_far).map(common).min();
-    let prefix = prefix.filter(|_| !own.addr().is_loopback());
-    let prefix = prefix.unwrap_or(own.prefix_len()).min(own.prefix_len());
-    Ipv4Net::new(own.addr(), prefix).unwrap_or(own)
+    let far = all.iter().filter(|net| !net.addr().is_loopback());
+    match own.addr().is_loopback() {
+        true => own,
+        false => far.fold(own, site::widened),
+    }
 }
 
 /// The address of this host as another one sees it; where services of a cluster listen.

@@ -32,7 +32,8 @@ impl Host {
     /// Whether a fault of the study may restart it.
     pub(super) fn may_restart(&self, topology: &Topology) -> bool {
         let hosts = topology.node.site.hosts.as_ref();
-        let is_allowed = hosts.is_some_and(|hosts| hosts.allow_reboot.contains(&self.name));
+        let is_allowed =
+            hosts.is_some_and(|hosts| hosts.allow_reboot.iter().any(|name| name == self.name()));
         let mut faults = topology.faults.iter();
         is_allowed && faults.any(|fault| fault.kind() == FaultKind::Reboot)
     }
@@ -87,7 +88,7 @@ impl Away {
                     if begun.elapsed() >= limit {
                         unless_canceled(interrupted)?;
                         let limit_min = limit.as_secs() / 60;
-                        let name = &self.host.name;
+                        let name = self.host.name();
                         return Err(
                             error.context(format!("{name} is not back after {limit_min} min"))
                         );

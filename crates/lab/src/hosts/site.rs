@@ -82,7 +82,7 @@ impl Site for FarSite {
         let clock = self.host.link().clock().ok()?;
         let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
         Some(HostClock {
-            host: self.host.name.clone(),
+            host: self.host.name().to_owned(),
             ahead_s: clock.wall.ahead_ns as f64 / 1e9,
             bound_s: seconds(clock.wall.bound_ns),
             events_bound_s: seconds(clock.steady.bound_ns),

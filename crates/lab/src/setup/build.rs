@@ -54,7 +54,7 @@ impl Building<'_, '_> {
                 None => Data::Here(built.data),
                 Some(host) => {
                     let received = host.receive(&built.data.data(), self.run.interrupted)?;
-                    let from = Source::Received(received);
+                    let from = received.source();
                     let filled = host.fill(number, self.spec, node, from, self.run.interrupted);
                     Data::There(filled?)
                 }
@@ -93,15 +93,15 @@ impl Building<'_, '_> {
                 let copy = template.copy_to(number, &node, here.files(), interrupted);
                 return Ok(Data::Here(copy?.0));
             };
-            let from = match host.is_guest() {
+            let filled = if host.is_guest() {
                 // It does not outlive the trial.
-                true => Source::Received(host.receive(&template.data(), interrupted)?),
-                false => {
-                    host.hold((&template, &about), spec, interrupted)?;
-                    Source::Template(&about)
-                }
+                let received = host.receive(&template.data(), interrupted)?;
+                host.fill(number, spec, node, received.source(), interrupted)
+            } else {
+                host.hold((&template, &about), spec, interrupted)?;
+                let from = Source::Template(Box::new(about.clone()));
+                host.fill(number, spec, node, from, interrupted)
             };
-            let filled = host.fill(number, spec, node, from, interrupted);
             filled.map(Data::There)
         })?;
         let how = match template.was_built {

@@ -117,7 +117,7 @@ fn can_have(
 ) -> Result<(), Failure> {
     match topology.node.site.kind.value {
         SiteKind::Vm => {
-            let guest = Host::guest(home, topology, interrupted)?;
+            let guest = Host::guest(home, 1, topology, interrupted)?;
             guest.check(spec, &installed(spec)?, topology, interrupted)?;
         }
         _ => drop(site::set_up(home, topology, 1)?),

@@ -77,7 +77,7 @@ impl Cluster {
                 number: node.number(),
                 database: node.open(DATABASE)?,
                 server: Server::Started {
-                    site: Arc::clone(node.site()),
+                    site: node.site(),
                     node: Box::new(Mutex::new(node)),
                 },
             })

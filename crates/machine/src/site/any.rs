@@ -90,12 +90,8 @@ impl dyn Site + '_ {
         devices: &[(u32, u32)],
         limits: &plan::DiskLimits,
     ) -> Result<(), Failure> {
-        let host = self.this_host().ok_or_else(|| {
-            Failure::server("this kind of site cannot limit the requests to devices")
-        })?;
-        let groups = host
-            .groups
-            .as_ref()
+        let groups = self.this_host().and_then(|host| host.groups.as_ref());
+        let groups = groups
             .ok_or_else(|| Failure::server("a server without a control group cannot be limited"))?;
         groups.limit_io(self.files(), devices, limits)
     }

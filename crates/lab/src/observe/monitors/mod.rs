@@ -287,7 +287,7 @@ impl Sampler {
         let servers = here
             .map(|one| &one.server.process)
             .chain(&self.known)
-            .flat_map(|process| [process.get(), process.manager()]);
+            .flat_map(ProcessId::ids);
         let own = servers.flatten().chain([std::process::id()]);
         let own: Vec<u32> = own.chain(self.agents.iter().copied()).collect();
         let seconds = self.last.elapsed().as_secs_f64();

@@ -11,6 +11,7 @@ use std::time::Duration;
 use engine::Server;
 use engine::certificate::Certificate;
 use engine::replication::{ClusterLayout, MemberAddress, Replication};
+use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::hosts::SentMembership;
@@ -93,7 +94,7 @@ impl Membership {
             kind: self.replication.traits().cluster.name.to_owned(),
             layout: (*self.layout).clone(),
             number: self.number,
-            password: self.password.text().to_owned(),
+            password: self.password.clone(),
         }
     }
 
@@ -106,7 +107,7 @@ impl Membership {
             replication: replication.ok_or_else(unknown)?,
             layout: Arc::new(sent.layout),
             number: sent.number,
-            password: Password(sent.password),
+            password: sent.password,
         })
     }
 }
@@ -122,8 +123,8 @@ pub(crate) struct MemberPlace {
 }
 
 /// The password of a private server's only account: random, for one run; never printed.
-#[derive(Clone, Default)]
-pub(super) struct Password(String);
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Password(String);
 
 impl fmt::Debug for Password {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -148,11 +149,11 @@ impl Password {
         Ok(Self(long.chars().skip(shorter).collect()))
     }
 
-    pub(super) fn known(text: &str) -> Self {
+    pub(crate) fn known(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.0
     }
 }

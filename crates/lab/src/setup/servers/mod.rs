@@ -17,8 +17,8 @@ mod service;
 
 pub use data_dir::DataDir;
 pub use find::{account, find, open_home};
-pub(crate) use membership::MemberPlace;
 pub use membership::Membership;
+pub(crate) use membership::{MemberPlace, Password};
 pub use nats::{NatsServer, NatsTls};
 pub(crate) use node::of_former;
 pub use node::{Node, NodeSpec, start};
@@ -27,5 +27,5 @@ pub use process::ProcessId;
 pub(crate) use check::check;
 pub(crate) use files::{append, write_for_server, write_readable};
 pub(crate) use log::{failure, read_end, read_tail};
-pub(crate) use process::{FarProcesses, REPORT_LIMIT, freeze};
+pub(crate) use process::{REPORT_LIMIT, freeze};
 pub(crate) use service::Services;

@@ -1,6 +1,5 @@
 //! The processes of a node, or of a service that the members of a cluster share.
 
-use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -17,6 +16,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::survivors;
+use crate::hosts::FarProcesses;
 use crate::process;
 use crate::setup::servers::data_dir::DataDir;
 use crate::site::{Launched, Site, is_running};
@@ -39,16 +39,7 @@ pub struct ProcessId {
     /// manager.
     server: Option<Arc<ProcessFile>>,
     /// Knows the processes on another host.
-    far: Option<Arc<dyn FarProcesses>>,
-}
-
-/// The processes of a node on another host, where dyno's program knows them.
-pub(crate) trait FarProcesses: fmt::Debug + Send + Sync {
-    /// The server's process ID there, and the cluster manager's.
-    fn ids(&self) -> [Option<u32>; 2];
-
-    /// Stops or resumes all of them with a signal; returns whether they obeyed.
-    fn freeze(&self, frozen: bool) -> bool;
+    far: Option<Arc<FarProcesses>>,
 }
 
 /// A file that begins with a process ID.
@@ -75,38 +66,32 @@ impl ProcessId {
         }
     }
 
-    pub(crate) fn elsewhere(far: Arc<dyn FarProcesses>) -> Self {
+    pub(crate) fn elsewhere(far: FarProcesses) -> Self {
         Self {
-            far: Some(far),
+            far: Some(Arc::new(far)),
             ..Self::default()
         }
     }
 
     /// The server's process ID; `None` while there is no process.
     pub fn get(&self) -> Option<u32> {
-        if let Some(far) = &self.far {
-            return far.ids()[0];
-        }
-        match &self.server {
-            Some(file) => file.process(),
-            None => self.child(),
-        }
-    }
-
-    /// What [`ProcessId::get`] and [`ProcessId::manager`] return, for one question to another host.
-    pub(crate) fn ids(&self) -> [Option<u32>; 2] {
-        match &self.far {
-            Some(far) => far.ids(),
-            None => [self.get(), self.manager()],
-        }
+        let [server, _] = self.ids();
+        server
     }
 
     /// The cluster manager's process ID; `None` while there is no process.
     pub fn manager(&self) -> Option<u32> {
-        if let Some(far) = &self.far {
-            return far.ids()[1];
+        let [_, manager] = self.ids();
+        manager
+    }
+
+    /// What [`ProcessId::get`] and [`ProcessId::manager`] return.
+    pub(crate) fn ids(&self) -> [Option<u32>; 2] {
+        match (&self.far, &self.server) {
+            (Some(far), _) => far.ids(),
+            (None, Some(file)) => [file.process(), self.child()],
+            (None, None) => [self.child(), None],
         }
-        self.server.as_ref().and_then(|_| self.child())
     }
 
     fn child(&self) -> Option<u32> {

@@ -1,6 +1,6 @@
-//! Messages between dyno and its program on another host: JSON after its length.
+//! Messages between dyno and its program on another host: a line of JSON each.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, BufRead, ErrorKind, Read, Write};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// Maximum length of a message.
-const MAX_BYTES: u32 = 32 << 20;
+/// Maximum length of a line.
+const MAX_BYTES: u64 = 32 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Request {
@@ -34,32 +34,24 @@ pub(super) struct Reply {
 }
 
 pub(super) fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    let text = serde_json::to_vec(message)?;
-    let length = u32::try_from(text.len()).ok();
-    let length = length.filter(|length| *length <= MAX_BYTES);
-    let length = length.ok_or_else(|| io::Error::other("the message is too long"))?;
-    let whole = [&length.to_be_bytes()[..], &text].concat();
-    to.write_all(&whole)?;
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    if line.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other("the message is too long"));
+    }
+    to.write_all(&line)?;
     to.flush()
 }
 
 /// The next message; `None` at the end of the connection.
-pub(super) fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<T>> {
-    let mut length = [0; 4];
-    match from.read_exact(&mut length) {
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
-        read => read?,
+pub(super) fn read<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
+    let mut line = Vec::new();
+    from.take(MAX_BYTES).read_until(b'\n', &mut line)?;
+    match line.last() {
+        None => Ok(None),
+        Some(b'\n') => Ok(Some(serde_json::from_slice(&line)?)),
+        Some(_) => Err(ErrorKind::InvalidData.into()),
     }
-    let length = u32::from_be_bytes(length);
-    if length > MAX_BYTES {
-        return Err(ErrorKind::InvalidData.into());
-    }
-    let mut text = Vec::new();
-    let read = from.take(length.into()).read_to_end(&mut text)?;
-    if u32::try_from(read) != Ok(length) {
-        return Err(ErrorKind::UnexpectedEof.into());
-    }
-    Ok(Some(serde_json::from_slice(&text)?))
 }
 
 #[cfg(test)]
@@ -79,10 +71,19 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_too_long_or_cut_or_none_is_refused() {
-        for bytes in [&b"\xff\xff\xff\xff{}"[..], b"\0\0\0\x09{}", b"\0\0\0\x02{{"] {
+    fn a_message_that_is_cut_or_none_is_refused() {
+        for bytes in [&b"{\"id\":1"[..], b"{}", b"{{\n"] {
             let mut rest = bytes;
             assert!(read::<Value>(&mut rest).is_err(), "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_is_neither_written_nor_read() {
+        let mut pipe = Vec::new();
+        let long = "x".repeat(32 << 20);
+        write(&mut pipe, &long).unwrap_err();
+        let mut rest = &*[b"\"", long.as_bytes(), b"\"\n"].concat();
+        assert!(read::<String>(&mut rest).is_err());
     }
 }

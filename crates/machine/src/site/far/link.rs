@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,11 +31,10 @@ const EXCHANGES: u32 = 12;
 /// How often that is measured, because clocks run at speeds that differ by some 10 millionths. It also
 /// tells the host that the connection is not lost.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(10);
-/// If the program, which answers at once what its clocks say, has not answered for so long, the
-/// connection is lost, although ssh keeps it: the host hangs, or the program is stopped.
-const SILENCE: Duration = Duration::from_secs(30);
+/// See [`Link::open`].
+pub(in crate::site) const SILENCE: Duration = Duration::from_secs(30);
 /// Maximum number of bytes before the program begins.
-const MAX_NOISE_BYTES: usize = 64 << 10;
+const MAX_NOISE_BYTES: u64 = 64 << 10;
 
 type Answer = Result<Value, Failure>;
 
@@ -44,8 +42,6 @@ type Answer = Result<Value, Failure>;
 #[derive(Debug)]
 pub struct Link {
     shared: Arc<Shared>,
-    /// Dropped to stop the clock's thread.
-    measuring: Option<Sender<()>>,
 }
 
 #[derive(Debug)]
@@ -65,37 +61,17 @@ struct Shared {
 }
 
 impl Link {
-    /// Starts the program by a command of ssh, whose messages go to the file `log`.
+    /// Starts the program by a command of ssh, whose messages go to the file `log`. If the program, which
+    /// answers at once what its clocks say, has not answered for the time of `silence`, the connection is lost,
+    /// although ssh keeps it: the host hangs, or the program is stopped.
     pub(in crate::site) fn open(
         to: &Destination,
         ssh: Command,
         log: &Path,
-        interrupted: &AtomicBool,
-    ) -> Result<Self, Failure> {
-        Self::open_within(SILENCE, to, ssh, log, interrupted)
-    }
-
-    fn open_within(
         silence: Duration,
-        to: &Destination,
-        ssh: Command,
-        log: &Path,
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
-        let (mut child, requests, mut answers) = ssh::start(ssh, log)?;
-        if wait_for_begin(&mut answers, interrupted).is_err() {
-            let said = ssh::give_up(&mut child, log);
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(canceled());
-            }
-            if said.trim().is_empty() {
-                return Err(to.error(""));
-            }
-            return Err(to.unusable(
-                format!("dyno's program does not run there: {}", shown(&said)),
-                "name another directory there, from which programs may be run: site.directory",
-            ));
-        }
+        let (child, requests, answers) = ssh::start(ssh, log)?;
         let shared = Arc::new(Shared {
             to: to.clone(),
             child: Mutex::new(child),
@@ -106,14 +82,25 @@ impl Link {
             clocks: Mutex::default(),
             silence,
         });
-        let (measuring, stop) = channel();
         let link = Self {
             shared: Arc::clone(&shared),
-            measuring: Some(measuring),
         };
         let receiver = Arc::clone(&shared);
-        spawn("dyno-host", move || receiver.receive(answers))?;
-        spawn("dyno-host-clock", move || shared.measure_clock(&stop))?;
+        let (begun, has_begun) = channel();
+        spawn("dyno-host", move || receiver.receive(answers, &begun))?;
+        // Before it begins, the program may have to remove what earlier runs have left.
+        let begun = process::poll(COMMAND_LIMIT, || match has_begun.try_recv() {
+            Err(TryRecvError::Empty) if !interrupted.load(Ordering::Relaxed) => None,
+            received => Some(received.is_ok()),
+        });
+        if begun != Some(true) {
+            let failure = shared.give_up(log);
+            return Err(match interrupted.load(Ordering::Relaxed) {
+                true => canceled(),
+                false => failure,
+            });
+        }
+        spawn("dyno-host-clock", move || shared.measure_clock())?;
         Ok(link)
     }
 
@@ -144,12 +131,9 @@ impl Link {
 
 impl Shared {
     /// Measures the clock again and again, until the link ends.
-    fn measure_clock(&self, stop: &Receiver<()>) {
+    fn measure_clock(&self) {
         while self.read_clock().is_ok() {
-            let stopped = stop.recv_timeout(CLOCK_INTERVAL);
-            if !matches!(stopped, Err(RecvTimeoutError::Timeout)) {
-                break;
-            }
+            thread::sleep(CLOCK_INTERVAL);
         }
     }
 
@@ -221,14 +205,30 @@ impl Shared {
         Failure::internal(format!("host {} gave a bad answer: {error}", self.to.host))
     }
 
-    /// Hands over answers until the connection ends.
-    fn receive(&self, mut answers: BufReader<ChildStdout>) {
-        while let Ok(Some(Reply { id, answer })) = frame::read(&mut answers) {
-            let mut waiting = locked(&self.waiting);
-            let waits = waiting.as_mut().and_then(|waiting| waiting.remove(&id));
-            if let Some(sender) = waits {
-                // Nobody may wait any longer.
-                let _ = sender.send(answer);
+    /// Ends a program that has not begun; returns why it has not.
+    fn give_up(&self, log: &Path) -> Failure {
+        let said = ssh::give_up(&mut locked(&self.child), log);
+        match said.trim().is_empty() {
+            true => self.lost(),
+            false => self.to.unusable(
+                format!("dyno's program does not run there: {}", shown(&said)),
+                "name another directory there, from which programs may be run: site.directory",
+            ),
+        }
+    }
+
+    /// Hands over answers until the connection ends. Says when the program begins.
+    fn receive(&self, mut answers: BufReader<ChildStdout>, begun: &Sender<()>) {
+        if skip_to_begin(&mut answers).is_ok() {
+            // Nobody waits for a program that took too long.
+            let _ = begun.send(());
+            while let Ok(Some(Reply { id, answer })) = frame::read(&mut answers) {
+                let mut waiting = locked(&self.waiting);
+                let waits = waiting.as_mut().and_then(|waiting| waiting.remove(&id));
+                if let Some(sender) = waits {
+                    // Nobody may wait any longer.
+                    let _ = sender.send(answer);
+                }
             }
         }
         locked(&self.waiting).take();
@@ -237,7 +237,6 @@ impl Shared {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        self.measuring.take();
         // It takes down what it has set up, and ends.
         locked(&self.shared.requests).take();
         let mut child = locked(&self.shared.child);
@@ -252,55 +251,38 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure
     spawned.map(drop).map_err(failed)
 }
 
-/// Reads up to the line with which the program begins. Before that, it may have to remove what earlier
-/// runs have left.
-fn wait_for_begin(
-    answers: &mut BufReader<impl Read + AsFd>,
-    interrupted: &AtomicBool,
-) -> io::Result<()> {
-    let deadline = Instant::now() + COMMAND_LIMIT;
-    let mut line: Vec<u8> = Vec::new();
-    for _ in 0..MAX_NOISE_BYTES {
-        while answers.buffer().is_empty() {
-            match process::wait_to_read(answers.get_ref(), POLL_INTERVAL) {
-                Ok(()) => break,
-                Err(error) if interrupted.load(Ordering::Relaxed) => return Err(error),
-                Err(error) if Instant::now() > deadline => return Err(error),
-                Err(_) => {}
-            }
+/// Reads up to the line with which the program begins.
+fn skip_to_begin(answers: &mut impl BufRead) -> io::Result<()> {
+    let mut noise = answers.take(MAX_NOISE_BYTES);
+    let mut line = Vec::new();
+    while noise.read_until(b'\n', &mut line)? > 0 {
+        if line.trim_ascii_end() == BEGIN.as_bytes() {
+            return Ok(());
         }
-        match answers.fill_buf()?.first().copied() {
-            None => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Some(b'\n') if line == BEGIN.as_bytes() => {
-                answers.consume(1);
-                return Ok(());
-            }
-            Some(b'\n') => line.clear(),
-            Some(byte) => line.push(byte),
-        }
-        answers.consume(1);
+        line.clear();
     }
-    Err(io::ErrorKind::InvalidData.into())
+    Err(io::ErrorKind::UnexpectedEof.into())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
     use crate::process::NEVER;
+
+    fn to() -> Destination {
+        Destination {
+            host: "db1".to_owned(),
+            ssh_config: None,
+        }
+    }
 
     #[test]
     fn a_program_that_answers_nothing_is_lost() {
         let directory = tempfile::tempdir().unwrap();
-        let to = Destination {
-            host: "db1".to_owned(),
-            ssh_config: None,
-        };
         let mut silent = process::own_command(Path::new("sh"));
         silent.args(["-c", &format!("echo {BEGIN}; exec sleep 1000")]);
         let (limit, log) = (Duration::from_millis(50), directory.path().join("log"));
-        let link = Link::open_within(limit, &to, silent, &log, &NEVER).unwrap();
+        let link = Link::open(&to(), silent, &log, limit, &NEVER).unwrap();
         let lost = link.ask::<()>(&"anything", &NEVER).unwrap_err();
         assert!(lost.message.contains("db1"), "{lost:?}");
         assert!(link.is_lost());
@@ -308,19 +290,22 @@ mod tests {
 
     #[test]
     fn a_program_is_waited_for_until_the_user_interrupts() {
-        let interrupted = AtomicBool::new(true);
-        let (answers, mut program) = io::pipe().unwrap();
-        let mut answers = BufReader::new(answers);
-        let said = format!("welcome\n{BEGIN}!\n{BEGIN}\nmore\n");
-        program.write_all(said.as_bytes()).unwrap();
-        wait_for_begin(&mut answers, &interrupted).unwrap();
-        let mut more = String::new();
-        answers.read_line(&mut more).unwrap();
-        assert_eq!(more, "more\n");
-        let silent = wait_for_begin(&mut answers, &interrupted).unwrap_err();
-        assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
-        drop(program);
-        let ended = wait_for_begin(&mut answers, &AtomicBool::new(false)).unwrap_err();
-        assert_eq!(ended.kind(), io::ErrorKind::UnexpectedEof);
+        let mut said = &*format!("welcome\n{BEGIN}!\n{BEGIN}\nmore\n").into_bytes();
+        skip_to_begin(&mut said).unwrap();
+        assert_eq!(said, b"more\n");
+        skip_to_begin(&mut said).unwrap_err();
+        let open = |script: &str, is_interrupted| {
+            let directory = tempfile::tempdir().unwrap();
+            let mut program = process::own_command(Path::new("sh"));
+            program.args(["-c", script]);
+            let (log, interrupted) = (directory.path().join("log"), is_interrupted);
+            Link::open(&to(), program, &log, SILENCE, &AtomicBool::new(interrupted)).unwrap_err()
+        };
+        assert!(open("exec sleep 1000", true).is_interrupted());
+        let ended = open("echo no such file >&2", false).message;
+        assert!(
+            ended.contains("does not run there: no such file"),
+            "{ended}"
+        );
     }
 }

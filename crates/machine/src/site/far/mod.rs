@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! here                              there
-//! Link::ask ---- length, JSON ----> serve
-//!           <--- length, JSON -----
+//! Link::ask ---- a line of JSON ---> serve
+//!           <--- a line of JSON ----
 //! ```
 //!
 //! Requests are answered in any order. When the connection ends, the program takes down what it has
@@ -19,6 +19,7 @@ mod serve;
 
 pub use clock::Clock;
 pub use link::Link;
+pub(super) use link::SILENCE;
 pub use serve::serve;
 
 /// Printed by the program before its first message: a shell's start-up files may print something

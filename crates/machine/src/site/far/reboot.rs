@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
 
 use rustix::system::{RebootCommand, reboot};
 use rustix::thread::{CapabilitySet, capabilities};
@@ -15,6 +14,7 @@ use crate::failure::Failure;
 
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 const PROC: &str = "/proc";
+const NAMESPACE: &str = "/proc/self/ns/pid";
 /// The kernel's first PID namespace. A restart from within it restarts the kernel, with all other namespaces.
 const FIRST: &str = "pid:[4026531836]";
 
@@ -29,9 +29,10 @@ impl Boot {
     /// That of this process.
     pub fn own() -> Result<Self, Failure> {
         let id = fs::read_to_string(BOOT).map_err(Failure::at("read", BOOT))?;
+        let namespace = fs::read_link(NAMESPACE).map_err(Failure::at("read", NAMESPACE))?;
         Ok(Self {
             id: id.trim().to_owned(),
-            namespace: namespace(&Path::new(PROC).join("self"))?,
+            namespace: namespace.to_string_lossy().into_owned(),
         })
     }
 
@@ -66,12 +67,6 @@ pub fn restart(dyno: &Boot) -> Failure {
             Ok(()) => Failure::internal("the kernel did not restart"),
         },
     }
-}
-
-fn namespace(process: &Path) -> Result<String, Failure> {
-    let link = process.join("ns/pid");
-    let name = fs::read_link(&link).map_err(Failure::at("read", &link))?;
-    Ok(name.to_string_lossy().into_owned())
 }
 
 /// Whether a process that this one sees is in a PID namespace: it sees those of its own namespace, and of all that

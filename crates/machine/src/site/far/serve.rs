@@ -1,14 +1,16 @@
 //! The side of the other host: answers requests until the connection ends.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -17,10 +19,9 @@ use super::clock;
 use super::frame::{self, Reply, Request};
 use crate::failure::Failure;
 use crate::locked;
-use crate::process;
 
 /// Maximum number of requests that are answered at once.
-const MAX_AT_ONCE: u64 = 256;
+const MAX_AT_ONCE: usize = 256;
 /// If no request arrives, or no part of an answer can be sent, for so long, the connection is lost:
 /// dyno reads the clock more often.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -36,13 +37,12 @@ pub fn serve<A: DeserializeOwned>(
     answer: impl Fn(A, &AtomicBool) -> Result<Value, Failure> + Sync,
 ) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::server(format!("the connection is lost: {error}"));
-    let (mut from, mut to) = (Timed::new(from), Timed::new(to));
+    let (mut from, mut to) = (BufReader::new(Timed::new(from)), Timed::new(to));
     writeln!(to, "{BEGIN}")
         .and_then(|()| to.flush())
         .map_err(failed)?;
     let (to, answer) = (&Mutex::new(to), &answer);
     let wanted: &Mutex<BTreeMap<u64, Arc<AtomicBool>>> = &Mutex::default();
-    let running = &AtomicU64::new(0);
     let reply = move |id, answer| {
         let mut to = locked(to);
         if let Err(error) = frame::write(&mut *to, &Reply { id, answer }) {
@@ -66,15 +66,12 @@ pub fn serve<A: DeserializeOwned>(
                         over.store(true, Ordering::Relaxed);
                     }
                 }
-                Ok(Some(Request::Ask { id, .. }))
-                    if running.load(Ordering::Relaxed) >= MAX_AT_ONCE =>
-                {
+                Ok(Some(Request::Ask { id, .. })) if locked(wanted).len() >= MAX_AT_ONCE => {
                     reply(id, Err(Failure::internal("too many requests at once")));
                 }
                 Ok(Some(Request::Ask { id, ask })) => {
                     let over = Arc::new(AtomicBool::new(false));
                     locked(wanted).insert(id, Arc::clone(&over));
-                    running.fetch_add(1, Ordering::Relaxed);
                     scope.spawn(move || {
                         let answered = match serde_json::from_value(ask) {
                             Ok(ask) => catch_unwind(AssertUnwindSafe(|| answer(ask, &over)))
@@ -82,7 +79,6 @@ pub fn serve<A: DeserializeOwned>(
                             Err(error) => Err(Failure::internal(format!("bad request: {error}"))),
                         };
                         locked(wanted).remove(&id);
-                        running.fetch_sub(1, Ordering::Relaxed);
                         reply(id, answered);
                     });
                 }
@@ -113,9 +109,20 @@ impl<P> Timed<P> {
     }
 }
 
+impl<P: AsFd> Timed<P> {
+    fn wait_for(&self, what: PollFlags) -> io::Result<()> {
+        let limit = Timespec::try_from(self.limit).ok();
+        let mut pipe = [PollFd::new(&self.pipe, what)];
+        match retry_on_intr(|| poll(&mut pipe, limit.as_ref()))? {
+            0 => Err(io::ErrorKind::TimedOut.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl<R: Read + AsFd> Read for Timed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        process::wait_to_read(&self.pipe, self.limit)?;
+        self.wait_for(PollFlags::IN)?;
         self.pipe.read(buffer)
     }
 }
@@ -123,7 +130,7 @@ impl<R: Read + AsFd> Read for Timed<R> {
 impl<W: Write + AsFd> Write for Timed<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.is_cut {
-            let waited = process::wait_to_write(&self.pipe, self.limit);
+            let waited = self.wait_for(PollFlags::OUT);
             self.is_cut = waited.is_err();
             waited?;
             return self.pipe.write(&bytes[..bytes.len().min(PIECE_BYTES)]);
@@ -157,7 +164,8 @@ mod tests {
     #[test]
     fn requests_are_answered_until_they_are_canceled_or_the_connection_ends() {
         let (from, mut requests) = io::pipe().unwrap();
-        let (mut answers, to) = io::pipe().unwrap();
+        let (answers, to) = io::pipe().unwrap();
+        let mut answers = BufReader::new(answers);
         let served = spawn(|| serve(from, to, Instant::now(), add));
         let mut begin = vec![0; BEGIN.len() + 1];
         answers.read_exact(&mut begin).unwrap();
@@ -191,7 +199,8 @@ mod tests {
     #[test]
     fn who_waits_for_an_answer_that_cannot_be_given_learns_that() {
         let (from, mut requests) = io::pipe().unwrap();
-        let (mut answers, to) = io::pipe().unwrap();
+        let (answers, to) = io::pipe().unwrap();
+        let mut answers = BufReader::new(answers);
         let served = spawn(|| serve(from, to, Instant::now(), fail));
         let mut begin = vec![0; BEGIN.len() + 1];
         answers.read_exact(&mut begin).unwrap();
@@ -208,10 +217,10 @@ mod tests {
 
     #[test]
     fn a_connection_on_which_nothing_more_comes_is_lost() {
-        for begun in [&b""[..], b"\0\0\0\x09{"] {
+        for begun in [&b""[..], b"{"] {
             let (from, mut requests) = io::pipe().unwrap();
             requests.write_all(begun).unwrap();
-            let silent = frame::read::<Value>(&mut short(from)).unwrap_err();
+            let silent = frame::read::<Value>(&mut BufReader::new(short(from))).unwrap_err();
             assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
         }
     }
@@ -230,7 +239,7 @@ mod tests {
         let stuck = frame::write(&mut to, &"x".repeat(1 << 20)).unwrap_err();
         assert_eq!(stuck.kind(), io::ErrorKind::TimedOut);
         // Another message would be read as its rest.
-        let mut sent = vec![0; 4 + (32 << 10)];
+        let mut sent = vec![0; 32 << 10];
         answers.read_exact(&mut sent).unwrap();
         frame::write(&mut to, &"y").unwrap_err();
     }

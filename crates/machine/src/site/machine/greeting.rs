@@ -75,9 +75,14 @@ pub(super) fn addresses(connection: &str) -> Option<(Ipv4Addr, Ipv4Net)> {
     if server.is_loopback() {
         return Some((client, Ipv4Addr::LOCALHOST.into()));
     }
-    let differing = (u32::from(client) ^ u32::from(server)).leading_zeros();
-    let network = Ipv4Net::new(server, u8::try_from(differing).ok()?);
-    Some((client, network.ok()?))
+    Some((client, widened(server.into(), &client.into())))
+}
+
+/// The address `own`, in the smallest network that contains its network and another one.
+pub fn widened(own: Ipv4Net, other: &Ipv4Net) -> Ipv4Net {
+    let lengths = (0..=own.prefix_len()).rev();
+    let mut networks = lengths.filter_map(|length| Ipv4Net::new(own.addr(), length).ok());
+    networks.find(|net| net.contains(other)).unwrap_or(own)
 }
 
 #[cfg(test)]

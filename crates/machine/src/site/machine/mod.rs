@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 
 use ipnet::Ipv4Net;
 
-use super::far::Link;
-use super::vm::Guest;
+use super::far::{Link, SILENCE};
+use super::vm::{Guest, GuestPlan, not_booted};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::journal::Step;
@@ -33,6 +33,7 @@ use crate::locked;
 use crate::process::{self, NEVER, WORK_LIMIT};
 use crate::ssh::{self, COMMAND_LIMIT, Destination, quoted, script};
 pub use disk::MOUNT_POINT as GUEST_DIRECTORY;
+pub use greeting::widened;
 use greeting::{Greeting, addresses};
 
 /// How long ssh may take to connect to a machine that answers, which may be under load.
@@ -52,7 +53,6 @@ const RECEIVE: &str = "[ -z \"$3\" ] || exec <\"$3\"; umask 077; mkdir \"$1\" &&
 /// A machine that ssh reaches. Dropping it removes what dyno stored there.
 #[derive(Debug)]
 pub struct Machine {
-    to: Destination,
     /// The directory of dyno's program.
     dir: PathBuf,
     /// The record of the directory; `None` for a guest.
@@ -69,6 +69,7 @@ pub struct Machine {
 /// The client whose connection the others share. It ends when this value is dropped.
 #[derive(Debug)]
 struct Connection {
+    to: Destination,
     /// `None` while the machine is off.
     client: Mutex<Option<Child>>,
     control: PathBuf,
@@ -80,21 +81,20 @@ impl Machine {
     /// Connects to a host, and creates a directory below `below` on it.
     pub fn new(home: &Home, to: &Destination, below: &Path) -> Result<Self, Failure> {
         let mut machine = Self::connect(home, to, below, None)?;
-        let run = |command: &str| machine.run(script(command, &[""; 0]), &NEVER);
+        let run = |command: &str| machine.connection.run(script(command, &[""; 0]));
         let (dir, step) = remote::make(home, to, below, run)?;
         (machine.dir, machine.step) = (dir, Some(step));
         Ok(machine)
     }
 
-    /// Boots a guest with the CPUs and memory of these limits, and a program on its disk.
+    /// Boots a guest with a program on its disk.
     pub fn guest(
         home: &Home,
-        limits: &plan::Limits,
-        image: &Path,
+        plan: GuestPlan,
         program: &Path,
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
-        let guest = Guest::boot(home, limits, image, program, interrupted)?;
+        let guest = Guest::boot(home, &plan, program, interrupted)?;
         let to = guest.destination.clone();
         Self::connect(home, &to, Path::new(disk::MOUNT_POINT), Some(guest))
     }
@@ -106,11 +106,12 @@ impl Machine {
         guest: Option<Guest>,
     ) -> Result<Self, Failure> {
         let connection = Connection {
+            to: to.clone(),
             client: Mutex::default(),
             control: home.new_path("ssh"),
             log: home.new_path("ssh-log"),
         };
-        let greeting = connection.open(to, guest.is_some())?;
+        let greeting = connection.open(guest.is_some())?;
         if let Some((why, remedy)) = greeting.unfit() {
             return Err(to.unusable(why, remedy));
         }
@@ -119,7 +120,6 @@ impl Machine {
             to.unusable(why, "give its IPv4 address or a name that has one")
         })?;
         Ok(Self {
-            to: to.clone(),
             dir: dir.to_owned(),
             step: None,
             connection,
@@ -144,11 +144,16 @@ impl Machine {
         self.client
     }
 
-    /// The name for ssh, and what runs a guest.
+    /// Its name for ssh.
+    pub fn name(&self) -> &str {
+        &self.connection.to.host
+    }
+
+    /// The name for ssh, or what runs a guest.
     pub fn platform(&self) -> String {
         match &self.guest {
-            None => self.to.host.clone(),
-            Some(guest) => format!("{}; {}", guest.accelerator(), self.to.host),
+            None => self.name().to_owned(),
+            Some(guest) => format!("{}; guest", guest.accelerator()),
         }
     }
 
@@ -162,17 +167,17 @@ impl Machine {
     ) -> Result<Link, Failure> {
         let there = self.dir.join(PROGRAM);
         if !self.is_guest() {
-            let mut ssh = self.client();
+            let mut ssh = self.connection.client();
             ssh.arg(script(PUSH, &[&there]));
             ssh.stdin(File::open(file).map_err(Failure::at("read", file))?);
-            ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted)?;
+            ssh::finish(&self.connection.to, ssh, WORK_LIMIT, interrupted)?;
         }
-        let mut ssh = self.client();
+        let mut ssh = self.connection.client();
         let words = arguments.iter().map(quoted);
         let words: Vec<String> = std::iter::once(quoted(&there)).chain(words).collect();
         ssh.arg(format!("exec {}", words.join(" ")));
         let log = self.connection.log.with_extension("program");
-        Link::open(&self.to, ssh, &log, interrupted)
+        Link::open(&self.connection.to, ssh, &log, SILENCE, interrupted)
     }
 
     /// Copies a directory of this host to a new one on the machine, which gets the owner `UID:GID`
@@ -186,16 +191,16 @@ impl Machine {
     ) -> Result<(), Failure> {
         let device = self.guest.as_ref().map_or("", |_| disk::RECEIVED);
         let arguments = [there.as_os_str(), owner.as_ref(), device.as_ref()];
-        let mut ssh = self.client();
+        let mut ssh = self.connection.client();
         ssh.arg(script(RECEIVE, &arguments));
         let mut tar = process::own_command(Path::new("tar"));
         tar.args(["--sparse", "-cf", "-"]).arg("-C").arg(from);
         tar.arg(".").stderr(Stdio::null());
-        let failed = || self.to.error("tar failed on this host");
+        let failed = || self.connection.to.error("tar failed on this host");
         if let Some(guest) = &self.guest {
             let packed = disk::write(&guest.received, tar, interrupted)?;
             packed.then_some(()).ok_or_else(failed)?;
-            ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted)?;
+            ssh::finish(&self.connection.to, ssh, WORK_LIMIT, interrupted)?;
             // The archive must not take space any longer.
             return disk::create(&guest.received);
         }
@@ -203,10 +208,10 @@ impl Machine {
         let mut tar = process::spawn(tar)?;
         let Some(archive) = tar.stdout.take() else {
             process::kill(&mut tar);
-            return Err(self.to.error(""));
+            return Err(self.connection.to.error(""));
         };
         ssh.stdin(archive);
-        let unpacked = ssh::finish(&self.to, ssh, WORK_LIMIT, interrupted);
+        let unpacked = ssh::finish(&self.connection.to, ssh, WORK_LIMIT, interrupted);
         let packed = match &unpacked {
             Ok(()) => process::wait(&mut tar, END_LIMIT),
             Err(_) => None,
@@ -219,7 +224,7 @@ impl Machine {
 
     /// The failure of a machine that cannot be used.
     pub fn unusable(&self, why: String, remedy: &str) -> Failure {
-        self.to.unusable(why, remedy)
+        self.connection.to.unusable(why, remedy)
     }
 
     /// Switches a guest off, and returns once it is off. A host only loses the connection.
@@ -232,9 +237,9 @@ impl Machine {
     /// Switches a guest on again, with what was on its disk. Connects again.
     pub fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         if let Some(guest) = &self.guest {
-            guest.switch_on(interrupted)?;
+            guest.switch_on(interrupted).map_err(not_booted)?;
         }
-        self.connection.open(&self.to, self.is_guest()).map(drop)
+        self.connection.open(self.is_guest()).map(drop)
     }
 
     /// Ends a guest, with everything that is on it. What is on a host ends with dyno's program.
@@ -245,38 +250,28 @@ impl Machine {
         self.connection.end();
         guest.end()
     }
-
-    fn remove(&self) -> Result<(), Failure> {
-        let remove = || {
-            let mut ssh = self.client();
-            ssh.arg(removal(&self.dir));
-            ssh::finish(&self.to, ssh, COMMAND_LIMIT, &NEVER).map(|()| true)
-        };
-        let step = self.step.as_ref();
-        step.map_or(Ok(()), |step| step.undo(remove))
-    }
-
-    fn run(&self, command: String, over: &AtomicBool) -> Result<(ExitStatus, String), Failure> {
-        self.connection.run(&self.to, command, over)
-    }
-
-    fn client(&self) -> Command {
-        self.connection.client(&self.to)
-    }
 }
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // A later run removes what remains.
-        let _ = self.remove();
+        let remove = || {
+            let mut ssh = self.connection.client();
+            ssh.arg(removal(&self.dir));
+            ssh::finish(&self.connection.to, ssh, COMMAND_LIMIT, &NEVER).map(|()| true)
+        };
+        if let Some(step) = &self.step {
+            // A later run removes what remains.
+            let _ = step.undo(remove);
+        }
     }
 }
 
 impl Connection {
     /// Connects to a machine, and mounts the disk of a guest.
-    fn open(&self, to: &Destination, is_guest: bool) -> Result<Greeting, Failure> {
+    fn open(&self, is_guest: bool) -> Result<Greeting, Failure> {
         // A killed client leaves its socket behind.
         let _ = fs::remove_file(&self.control);
+        let to = &self.to;
         let mut ssh = to.ssh([
             "-oControlMaster=yes",
             &self.path(),
@@ -296,7 +291,7 @@ impl Connection {
         *locked(&self.client) = Some(client);
         let device = if is_guest { disk::DEVICE } else { "" };
         let greet = script(include_str!("greet.sh"), &[device, disk::MOUNT_POINT]);
-        let (_, said) = self.run(to, greet, &NEVER)?;
+        let (_, said) = self.run(greet)?;
         Greeting::of(&said).ok_or_else(|| to.error(&said))
     }
 
@@ -307,23 +302,18 @@ impl Connection {
     }
 
     /// Runs a command without input to its end.
-    fn run(
-        &self,
-        to: &Destination,
-        command: String,
-        interrupted: &AtomicBool,
-    ) -> Result<(ExitStatus, String), Failure> {
-        let mut ssh = self.client(to);
+    fn run(&self, command: String) -> Result<(ExitStatus, String), Failure> {
+        let mut ssh = self.client();
         ssh.arg(command);
-        let (status, said) = process::words(ssh, COMMAND_LIMIT, interrupted)?;
+        let (status, said) = process::words(ssh, COMMAND_LIMIT, &NEVER)?;
         match status.code() {
-            Some(NO_CONNECTION) => Err(to.error(&said)),
+            Some(NO_CONNECTION) => Err(self.to.error(&said)),
             _ => Ok((status, said)),
         }
     }
 
-    fn client(&self, to: &Destination) -> Command {
-        to.ssh(["-oControlMaster=no", &self.path()])
+    fn client(&self) -> Command {
+        self.to.ssh(["-oControlMaster=no", &self.path()])
     }
 
     fn path(&self) -> String {

@@ -32,7 +32,7 @@ use crate::process;
 use crate::ssh::Destination;
 use qemu::Accelerator;
 
-use crate::failure::{Exit, Failure, canceled};
+use crate::failure::{Exit, Fact, Failure, canceled};
 
 /// Describes a guest without KVM in reports.
 const EMULATED: &str = "emulated, not KVM";
@@ -55,14 +55,22 @@ const CONSOLE_LINES: usize = 8;
 /// study use the same one.
 static CHOSEN: OnceLock<(Accelerator, Option<String>)> = OnceLock::new();
 
+#[derive(Debug, Clone)]
+pub struct GuestPlan {
+    /// The guest's name for ssh.
+    pub name: String,
+    /// Its CPUs and memory.
+    pub limits: Limits,
+    /// The directory that `scripts/build-guest.sh` fills.
+    pub image: PathBuf,
+}
+
 /// A running guest, ended when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Guest {
     /// `None` while it is switched off.
     qemu: Mutex<Option<Child>>,
-    limits: Limits,
-    /// The directory that `scripts/build-guest.sh` fills.
-    image: PathBuf,
+    plan: GuestPlan,
     accelerator: Accelerator,
     /// The guest's directory in the run directory.
     dir: PathBuf,
@@ -78,65 +86,48 @@ pub(super) struct Guest {
     ports: [u16; 2],
 }
 
-pub(super) enum Failed {
-    PortTaken,
-    Boot(String),
-    Other(Failure),
-}
-
 fn no_guest(why: impl Display, remedy: impl Into<String>) -> Failure {
     Failure::usage(format!("the guest cannot be booted: {why}"))
         .remedy(remedy)
         .key("site.kind")
 }
 
-impl From<Failed> for Failure {
-    fn from(failed: Failed) -> Self {
-        let why = match failed {
-            Failed::Other(error) => return error,
-            Failed::PortTaken => PORT_TAKEN.to_owned(),
-            Failed::Boot(why) => why,
-        };
-        let remedy = "build its image again with scripts/build-guest.sh; if that changes nothing, give it more memory: site.memory";
-        Self {
-            exit: Exit::Server,
-            ..no_guest(why, remedy)
-        }
+/// Adds a remedy to the failure of a guest that did not boot.
+pub(super) fn not_booted(failure: Failure) -> Failure {
+    if !failure.is(Fact::NotStarted) && !failure.is(Fact::PortTaken) {
+        return failure;
     }
-}
-
-impl From<Failure> for Failed {
-    fn from(error: Failure) -> Self {
-        Self::Other(error)
+    let remedy = "build its image again with scripts/build-guest.sh; if that changes nothing, give it more memory: site.memory";
+    Failure {
+        exit: Exit::Server,
+        ..no_guest(failure.message, remedy)
     }
 }
 
 impl Guest {
     pub(super) fn boot(
         home: &Home,
-        limits: &Limits,
-        image: &Path,
+        plan: &GuestPlan,
         program: &Path,
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
         qemu::program()?;
-        qemu::check_image(image)?;
-        let start =
-            |accelerator| Self::start(home, limits, (image, program), accelerator, interrupted);
+        qemu::check_image(&plan.image)?;
+        let start = |accelerator| Self::start(home, plan, program, accelerator, interrupted);
         let boot = |accelerator| Self::on_free_ports(|| start(accelerator));
         let booted = match CHOSEN.get() {
             None => Self::boot_first(boot),
             Some((Accelerator::Emulation, _)) => boot(Accelerator::Emulation),
             Some((kvm, _)) => match boot(*kvm) {
-                Err(Failed::Boot(_)) => boot(*kvm),
+                Err(failure) if failure.is(Fact::NotStarted) => boot(*kvm),
                 booted => booted,
             },
         };
-        Ok(booted?)
+        booted.map_err(not_booted)
     }
 
     /// Boots a guest with the first accelerator that works.
-    fn boot_first(boot: impl Fn(Accelerator) -> Result<Self, Failed>) -> Result<Self, Failed> {
+    fn boot_first(boot: impl Fn(Accelerator) -> Result<Self, Failure>) -> Result<Self, Failure> {
         let mut why = None;
         // Another thread that chooses at the same time comes to the same result.
         let choose = |accelerator, why| drop(CHOSEN.set((accelerator, why)));
@@ -145,7 +136,9 @@ impl Guest {
         } else {
             for kvm in [Accelerator::Kvm, Accelerator::KvmWithoutCapabilities] {
                 match boot(kvm) {
-                    Err(Failed::Boot(reason)) => why = why.or(Some(reason)),
+                    Err(failure) if failure.is(Fact::NotStarted) => {
+                        why = why.or(Some(failure.message));
+                    }
                     booted => {
                         if booted.is_ok() {
                             choose(kvm, why);
@@ -160,11 +153,11 @@ impl Guest {
     }
 
     /// Starts a guest; tries again if another process takes one of its ports first.
-    fn on_free_ports(start: impl Fn() -> Result<Self, Failed>) -> Result<Self, Failed> {
+    fn on_free_ports(start: impl Fn() -> Result<Self, Failure>) -> Result<Self, Failure> {
         let mut tries = 1..MAX_PORT_TRIES;
         loop {
             match start() {
-                Err(Failed::PortTaken) if tries.next().is_some() => {}
+                Err(failure) if failure.is(Fact::PortTaken) && tries.next().is_some() => {}
                 outcome => return outcome,
             }
         }
@@ -172,11 +165,11 @@ impl Guest {
 
     fn start(
         home: &Home,
-        limits: &Limits,
-        (image, program): (&Path, &Path),
+        plan: &GuestPlan,
+        program: &Path,
         accelerator: Accelerator,
         interrupted: &AtomicBool,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, Failure> {
         let dir = home.new_path("guest");
         // Keys and data are closed to others.
         let create = |dir: &Path| {
@@ -190,7 +183,7 @@ impl Guest {
         home.account().let_enter(&dir)?;
         let free = || port::free(Ipv4Addr::LOCALHOST);
         let ports = [free()?, free()?];
-        let destination = qemu::make_keys(&dir, ports[0])?;
+        let destination = qemu::make_keys(&dir, &plan.name, ports[0])?;
         let [disk, received] = ["disk", "received"].map(|name| dir.join(name));
         for disk in [&disk, &received] {
             disk::create(disk)?;
@@ -199,8 +192,7 @@ impl Guest {
         disk::fill(&disk, program, &dir.join("program"), interrupted)?;
         let guest = Self {
             qemu: Mutex::default(),
-            limits: limits.clone(),
-            image: image.to_owned(),
+            plan: plan.clone(),
             accelerator,
             dir,
             home: home.clone(),
@@ -213,7 +205,7 @@ impl Guest {
         Ok(guest)
     }
 
-    pub(super) fn switch_on(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
+    pub(super) fn switch_on(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         // Without the output from before the guest was switched off.
         let console = self.dir.join(qemu::CONSOLE);
         File::create(&console).map_err(Failure::at("write", &console))?;
@@ -226,11 +218,11 @@ impl Guest {
             // Sockets of another account's process need CAP_SYS_PTRACE. Without it, connecting many
             // users at once is slow, not wrong.
             Err(Errno::PERM | Errno::ACCESS) => Ok(()),
-            widened => Ok(widened.map_err(Failure::at("share a socket of", &self.dir))?),
+            widened => widened.map_err(Failure::at("share a socket of", &self.dir)),
         }
     }
 
-    fn wait_until_up(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
+    fn wait_until_up(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let limit = match self.accelerator {
             Accelerator::Emulation => BOOT_LIMIT,
             _ => KVM_LIMIT,
@@ -240,8 +232,11 @@ impl Guest {
         let failed = |what: String| {
             let log = text(qemu::LOG);
             match log.contains(PORT_TAKEN) {
-                true => Failed::PortTaken,
-                false => Failed::Boot(explained(&what, &log, &text(qemu::CONSOLE))),
+                true => Failure::server(PORT_TAKEN).fact(Fact::PortTaken),
+                false => {
+                    let why = explained(&what, &log, &text(qemu::CONSOLE));
+                    Failure::server(why).fact(Fact::NotStarted)
+                }
             }
         };
         let ended = |status| failed(format!("QEMU {}", process::how_it_ended(status)));
@@ -251,9 +246,7 @@ impl Guest {
             match status {
                 _ if text(qemu::CONSOLE).contains(IS_UP) => Some(Ok(())),
                 Ok(Some(status)) => Some(Err(ended(status))),
-                _ => interrupted
-                    .load(Ordering::Relaxed)
-                    .then(|| Err(canceled().into())),
+                _ => interrupted.load(Ordering::Relaxed).then(|| Err(canceled())),
             }
         });
         let late = || failed(format!("it took more than {} s", limit.as_secs()));
@@ -314,10 +307,9 @@ fn explained(what: &str, log: &str, console: &str) -> String {
     let lines = lines.take_while(|line| !line.contains("Call Trace"));
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let shown = lines[lines.len().saturating_sub(CONSOLE_LINES)..].join("; ");
-    match (first, shown.is_empty()) {
-        (Some(error), true) => format!("{what}: {error}"),
-        (None, true) => format!("{what}, and its console is empty"),
-        (Some(error), false) => format!("{what}: {error}; its console ends: {shown}"),
-        (None, false) => format!("{what}; its console ends: {shown}"),
+    let error = first.map_or_else(String::new, |error| format!(": {error}"));
+    match shown.is_empty() {
+        true => format!("{what}{error}; its console is empty"),
+        false => format!("{what}{error}; its console ends: {shown}"),
     }
 }

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::available_parallelism;
 
-use super::{Guest, no_guest};
+use super::{Guest, GuestPlan, no_guest};
 use crate::account::Account;
 use crate::failure::Failure;
 use crate::home::survivors::RUN_DIR;
 use crate::process::{self, NEVER, TOOL_LIMIT};
 use crate::site::machine::disk;
 use crate::ssh::Destination;
+use crate::tool;
 
 /// Debian has a program for each architecture.
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -26,8 +27,6 @@ pub(super) const LOG: &str = "log";
 pub(super) const TEMPORARY: &str = "tmp";
 /// The guest's second disk, a file in its directory: a tar archive with its keys.
 const KEYS: &str = "keys";
-/// The guest's name for ssh.
-const NAME: &str = "guest";
 const KVM_DEVICE: &str = "/dev/kvm";
 /// Kernel messages go to the console, and a kernel panic ends QEMU.
 const KERNEL_OPTIONS: &str = "console=ttyS0 quiet panic=-1";
@@ -69,8 +68,7 @@ pub(super) fn check_image(image: &Path) -> Result<(), Failure> {
 /// guest's ports 22 and `ports[1]`. The guest cannot reach anything else.
 pub(super) fn command(guest: &Guest) -> Result<Command, Failure> {
     let Guest {
-        limits,
-        image,
+        plan: GuestPlan { limits, image, .. },
         accelerator,
         dir,
         disk,
@@ -149,8 +147,8 @@ fn option(before: &str, path: &Path, after: &str) -> OsString {
 }
 
 /// Creates keys for a guest, whose ssh server is at `port` of 127.0.0.1, and for its user; returns
-/// how ssh reaches the guest.
-pub(super) fn make_keys(dir: &Path, port: u16) -> Result<Destination, Failure> {
+/// how ssh reaches the guest by this name.
+pub(super) fn make_keys(dir: &Path, guest: &str, port: u16) -> Result<Destination, Failure> {
     let path = |name: &str| dir.join(name);
     for name in ["host_key", "user_key"] {
         let mut keygen = process::own_command(Path::new("ssh-keygen"));
@@ -164,11 +162,11 @@ pub(super) fn make_keys(dir: &Path, port: u16) -> Result<Destination, Failure> {
     let read =
         |name: &str| fs::read_to_string(path(name)).map_err(Failure::at("read", &path(name)));
     write("authorized_keys", read("user_key.pub")?)?;
-    write("known_hosts", format!("{NAME} {}", read("host_key.pub")?))?;
+    write("known_hosts", format!("{guest} {}", read("host_key.pub")?))?;
     write(
         "ssh_config",
         format!(
-            "Host {NAME}\n  HostName 127.0.0.1\n  Port {port}\n  User root\n  HostKeyAlias {NAME}\n  \
+            "Host {guest}\n  HostName 127.0.0.1\n  Port {port}\n  User root\n  HostKeyAlias {guest}\n  \
              IdentityFile \"{}\"\n  IdentitiesOnly yes\n  UserKnownHostsFile \"{}\"\n  \
              GlobalKnownHostsFile none\n",
             path("user_key").display(),
@@ -180,7 +178,7 @@ pub(super) fn make_keys(dir: &Path, port: u16) -> Result<Destination, Failure> {
     tar.args(["host_key", "authorized_keys"]);
     succeed(tar, "tar", "tar")?;
     Ok(Destination {
-        host: NAME.to_owned(),
+        host: guest.to_owned(),
         ssh_config: Some(path("ssh_config")),
     })
 }
@@ -200,9 +198,7 @@ fn succeed(command: Command, program: &str, package: &str) -> Result<(), Failure
 }
 
 pub(super) fn program() -> Result<PathBuf, Failure> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut found = std::env::split_paths(&path).map(|dir| dir.join(PROGRAM));
-    found.find(|program| program.is_file()).ok_or_else(|| {
+    tool::find(PROGRAM).ok_or_else(|| {
         no_guest(
             format!("{PROGRAM} is not installed"),
             "install the package qemu-system-x86: scripts/install-servers.sh vm",

@@ -117,7 +117,7 @@ pub(crate) fn of_former(
         .map_or(Ok(()), |name| data.remove_data_file(name))?;
     Ok(Node {
         port: former.port,
-        password: Password::known(&former.password),
+        password: former.password.clone(),
         public_key: former.public_key.clone(),
         notes: former.notes.clone(),
         ..new(installed, spec, data)?
