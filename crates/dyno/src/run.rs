@@ -37,7 +37,7 @@ pub(crate) fn run_study(args: &RunArgs, study: &PlannedStudy, of: &[&str]) -> Re
         resume::as_recorded(&mut trials, &resumed.stored.trials, sets_time)
     });
     let mut screen = Screen::of_run(&args.output, true);
-    screen.stage("checking the hosts");
+    screen.stage("checking what the study needs");
     plan::settle(study, &lab, &mut trials, is_settled, &interrupted)?;
     lab.check_settings(&trials, &interrupted)
         .map_err(|failure| study.located(failure))?;

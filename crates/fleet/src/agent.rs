@@ -242,7 +242,7 @@ impl Agent {
         let (client, id) = (self.connection.client().clone(), self.identity.id.clone());
         self.connection.spawn(async move {
             let (mut answered, mut unknown_since) = (Instant::now(), None);
-            // One that never answers has taken its order back.
+            // A coordinator that has never answered has withdrawn its order.
             let mut limit = Duration::ZERO;
             loop {
                 let asked = Instant::now();
@@ -277,7 +277,7 @@ impl Agent {
     }
 }
 
-/// The number of the last part of a report that the coordinator has, and what it says.
+/// Reads the coordinator's answer: the number of the last part that it has, and its control.
 fn opened(trusted: &PublicKey, purpose: &str, answer: &[u8]) -> Option<(u64, Control)> {
     let (received, sealed) = answer.split_first_chunk()?;
     let control = trusted.open(purpose, sealed)?;

@@ -84,7 +84,7 @@ impl Connection {
         let client = connected.map_err(|error| refused(access, &error))?;
         // The event may come later.
         locked(&up_since).get_or_insert_with(Instant::now);
-        // A task of the streams takes acknowledgments.
+        // The context spawns a task for acknowledgments.
         let _entered = runtime.enter();
         let streams = jetstream::ContextBuilder::new().timeout(STORE_LIMIT);
         Ok(Self {

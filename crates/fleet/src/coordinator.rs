@@ -29,7 +29,7 @@ const CLOCK_LIMIT: Duration = Duration::from_secs(1);
 const CLOCK_ROUNDS: usize = 30;
 const CLOCKS_AT_ONCE: usize = 16;
 const ORDER_LIMIT: Duration = Duration::from_secs(5);
-/// How long agents may take to be free again, and what a random byte adds to that.
+/// How long to wait until agents are free again, and how much longer for each unit of a random byte.
 const RELEASE_TIME: Duration = Duration::from_millis(200);
 const RELEASE_STEP: Duration = Duration::from_millis(5);
 /// How long to wait for more agents once there are enough: two may have the same label.
@@ -150,7 +150,7 @@ impl Fleet {
             }
             Offsets::of(&readings)
         };
-        // Answers of more at once would delay each other, and one after the other takes long.
+        // More at once would delay each other's answers; one at a time would take long.
         let measured = stream::iter(agents).map(measure).buffered(CLOCKS_AT_ONCE);
         self.connection.wait(measured.collect())
     }
@@ -222,7 +222,7 @@ fn refusal(agent: &Identity, taken: Option<Taken>) -> Option<Failure> {
     }
 }
 
-/// The failure of an agent that works for another run.
+/// The failure to get an agent that is busy with another run.
 pub fn busy(agent: &Identity, run: &str) -> Failure {
     let message = format!("agent {} works for the run {run}", agent.label);
     let remedy = "wait until that run has ended, or start more agents";
@@ -248,7 +248,7 @@ pub struct Drive<'a> {
 
 /// What answers agents that ask for the coordinator.
 struct Shared {
-    /// The control.
+    /// The signed control.
     sealed: Vec<u8>,
     agents: Vec<Heard>,
 }

@@ -1,6 +1,5 @@
-//! What the agents of a load report, in order and without a loss: an agent numbers the parts of its
-//! reports and keeps each one until the coordinator has it, whatever happens to the nats-server in
-//! between.
+//! Delivers the reports of a load's agents in order and without loss: an agent numbers the parts of its
+//! reports and keeps each one until the coordinator has it, whatever happens to the nats-server.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use crate::connection::{Connection, STORE_LIMIT, Task, consumer, locked};
 use crate::message::{STREAM, reports_of};
 
-/// A longer report is sent in several parts.
+/// Maximum size of a part; a longer report is split.
 const PART_BYTES: usize = 128 << 10;
 /// More than a second's report needs; a longer one is discarded.
 const MAX_REPORT_BYTES: usize = 64 << 20;
@@ -28,7 +27,7 @@ const FINISH_INTERVAL: Duration = Duration::from_millis(20);
 const PULL_TIME: Duration = Duration::from_secs(5);
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const PARTS_AT_ONCE: usize = 16;
-/// Most parts of an agent that wait for an earlier one.
+/// Maximum number of an agent's parts that wait for an earlier one.
 const MAX_EARLY: usize = 1000;
 
 /// The agent's side.
@@ -39,7 +38,7 @@ pub(crate) struct Reporter {
     _task: Task,
 }
 
-/// What the coordinator may not have yet.
+/// The parts that the coordinator may not have yet.
 #[derive(Default)]
 struct Outbox {
     kept: Mutex<Kept>,
@@ -51,7 +50,7 @@ struct Kept {
     /// The number of each part, oldest first, and its message: the number, whether the report ends
     /// with it, and its bytes.
     parts: VecDeque<(u64, Vec<u8>)>,
-    /// The last number.
+    /// The number of the newest part.
     last: u64,
 }
 
@@ -95,7 +94,7 @@ impl Reporter {
     }
 }
 
-/// Sends what is added, and everything again after a new connection: a nats-server that was killed
+/// Sends new parts, and resends all that are kept after each reconnection: a nats-server that was killed
 /// may have lost what it had stored.
 async fn send(connection: Connection, subject: String, outbox: Arc<Outbox>) {
     let (mut sent, mut connects) = (0, connection.connects());
@@ -130,7 +129,7 @@ async fn store(
     sent.await?.await.map(drop)
 }
 
-/// The coordinator's side: what arrives from all agents.
+/// The coordinator's side: receives the messages of all agents.
 pub(crate) struct Inbox {
     connection: Connection,
     messages: Receiver<jetstream::Message>,
@@ -148,9 +147,9 @@ pub(crate) struct Sequence {
     begun: Vec<u8>,
 }
 
-/// A part of what an agent reports.
+/// A part of a report, in order.
 pub struct Part {
-    /// The report that ends with it.
+    /// The whole report, if this is its last part.
     pub report: Option<Vec<u8>>,
     pub receipt: Receipt,
 }
@@ -172,7 +171,7 @@ impl Inbox {
         }
     }
 
-    /// The ID of an agent, and a message of it.
+    /// The next message, with the ID of the agent that sent it.
     pub(crate) fn next(&self, limit: Duration) -> Option<(String, Vec<u8>, Receipt)> {
         let message = self.messages.recv_timeout(limit).ok()?;
         let (message, acker) = message.split();
@@ -184,7 +183,7 @@ impl Inbox {
 }
 
 impl Sequence {
-    /// The parts that are next.
+    /// Takes a message; returns the parts that can be passed on now.
     pub(crate) fn add(&mut self, message: &[u8], receipt: Receipt) -> Vec<Part> {
         let numbered = message.split_first_chunk();
         let numbered = numbered.map(|(number, part)| (u64::from_be_bytes(*number), part));
@@ -206,7 +205,7 @@ impl Sequence {
         parts
     }
 
-    /// The report that ends with a part.
+    /// Appends a part; returns the report once it is complete.
     fn report(&mut self, part: &[u8]) -> Option<Vec<u8>> {
         let (is_end, bytes) = part.split_first()?;
         self.begun.extend(bytes);

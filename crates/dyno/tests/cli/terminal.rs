@@ -178,7 +178,7 @@ const STUDY: &str = "title = \"t\"\n[server]\nengine = \"sqlite\"\n[data]\ntable
 #[test]
 fn a_terminal_shows_what_happens_before_the_first_trial() {
     let shown = Program::study(STUDY).run_on_terminal(100);
-    assert!(shown.contains("checking the hosts"), "{shown}");
+    assert!(shown.contains("checking what the study needs"), "{shown}");
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn comes_back(engine: &str, cluster: &str, heals: [&str; 3], back: &str) {
     assert!(rejoined_s + 0.5 > healed_s - effect_s, "{shown}");
 }
 
-/// What MySQL logs when it is a member of its group.
+/// What MySQL logs once it has joined its group.
 const ONLINE: &str = "This server was declared online within the replication group";
 
 #[test]

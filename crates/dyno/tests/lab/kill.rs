@@ -360,9 +360,10 @@ fn killed(
     cache.clean().prints(&["freed"]);
     then();
     // The kernel detaches a device a moment after its last user.
-    wait_until(&format!("the end of what {what} has outside"), || {
-        outside(&run, docker).is_empty()
-    });
+    wait_until(
+        &format!("the removal of what {what} created outside"),
+        || outside(&run, docker).is_empty(),
+    );
     // podman's monitor of a container ends a moment after it.
     cache.wait_for_no_process();
     cache.assert_nothing_left();

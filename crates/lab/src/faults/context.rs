@@ -18,8 +18,7 @@ use crate::{Cluster, Failure, Instance, Member};
 /// How long a node may take to replicate again, and how often it is asked.
 const REJOIN_LIMIT: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long its cluster may refuse it: several times as long as a server waits for a group that is
-/// busy, which may be 60 s.
+/// How long its cluster may refuse it. A server waits up to 60 s for a busy group in each attempt.
 const JOIN_LIMIT: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Copy)]
@@ -82,9 +81,9 @@ impl<'a> FaultContext<'a> {
         node.start_again(turn.as_ref().is_some_and(|turn| turn.begins), self.over)
     }
 
-    /// Has the node, which has been started again, join its cluster. A group may refuse a member: the
-    /// others may still have to notice that it was gone, and may be busy. It may also leave the group
-    /// again while it catches up.
+    /// Has the restarted node join its cluster. A group may refuse a member at first, because the others are
+    /// busy or have not yet noticed that it was gone, and the member may drop out again while it catches
+    /// up, so this tries repeatedly.
     pub(super) fn join(&self) -> Result<(), Failure> {
         if let Some(primary) = self.successor() {
             self.node()?.follow(primary)?;

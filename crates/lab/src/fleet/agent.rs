@@ -19,7 +19,7 @@ use crate::drive::catching_panics;
 /// How often the load and its coordinator hear of each other.
 const RELAY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Runs the part of a load that an order has.
+/// Runs the part of a load that an order contains.
 pub fn run_order(order: serde_json::Value, link: &Link) {
     let part = serde_json::from_value::<LoadPart>(order).map_err(Failure::internal);
     let ended = part.and_then(|part| run(part, link));
@@ -35,7 +35,7 @@ fn report(link: &Link, report: &Report) {
     link.report(&serde_json::to_vec(report).unwrap_or_default());
 }
 
-/// On the coordinator's clock, so all times that are reported are on that.
+/// Runs a part on the coordinator's clock, so that all reported times are on it.
 fn run(part: LoadPart, link: &Link) -> Result<Ended, Failure> {
     let route = part.route.build(part.part.number as usize);
     let (trial, database, spec) = part.ready()?;

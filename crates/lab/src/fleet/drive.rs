@@ -41,7 +41,7 @@ pub(super) struct FleetLoad<'a, 'l> {
     /// Of reports whose seconds may not be stored yet, with the number of merged seconds before them.
     receipts: VecDeque<(u64, Receipt)>,
     merged: u64,
-    /// Whether the nats-server was away when last seen.
+    /// Whether the connection to the nats-server was lost at the last check.
     is_cut: bool,
     /// How the load is to end for reasons of its own.
     ending: Ending,
@@ -199,7 +199,7 @@ impl<'a, 'l> FleetLoad<'a, 'l> {
         self.note_cut();
     }
 
-    /// Notes once for all loads that the nats-server is away, or back.
+    /// Notes, once for all loads, when the connection to the nats-server is lost or restored.
     fn note_cut(&mut self) {
         let is_cut = self.drive.is_cut();
         if is_cut == self.is_cut || self.index > 0 {

@@ -89,7 +89,7 @@ pub(crate) fn spots(
             Ok(Spot::on(&host, host.address()))
         };
         let numbers: Vec<u32> = (1..=nodes).collect();
-        // More than there are CPUs only delay each other.
+        // More guests than CPUs would only delay each other.
         let cpus = available_parallelism().map_or(1, usize::from);
         let some_at_once = numbers.chunks(cpus);
         let guests = some_at_once.flat_map(|some| at_once(some.iter().copied(), guest));
@@ -114,7 +114,7 @@ pub(crate) fn spots(
     Ok(spots.into_values().collect())
 }
 
-/// Does something for each of some at the same time; returns the results in their order.
+/// Does `work` for all items at the same time; returns the results in their order.
 fn at_once<T: Send, D: Send>(
     all: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> D + Sync,
